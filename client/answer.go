@@ -223,7 +223,7 @@ func newVictims(in Input, response *apportionv1.SelectVictimsResponse, from orig
 	for _, victim := range answer.GetVictims() {
 		v.Tasks = append(v.Tasks, victim.GetUid())
 	}
-	for _, spared := range answer.GetSpared() {
+	for _, spared := range answer.GetSparedTasks() {
 		v.Spared = append(v.Spared, Spared{
 			Task: spared.GetUid(), Reasons: spared.GetReasons(), Why: text.Reasons(names, spared.GetReasons()),
 		})
@@ -262,25 +262,25 @@ func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNode
 	names, nodes := in.names(response.GetBasis(), from.at), in.nodes(from.at)
 	scores := &Scores{Basis: response.GetBasis(), Answer: response.GetNodes(), Fallback: from.by}
 	for i, row := range response.GetNodes().GetTasks() {
-		why := make(map[uint32]string, len(row.GetUnfit()))
-		for _, unfit := range row.GetUnfit() {
+		why := make(map[uint32]string, len(row.GetUnfitNodes()))
+		for _, unfit := range row.GetUnfitNodes() {
 			why[unfit.GetNode()] = text.Reason(names, unfit.GetReason())
 		}
 		var task TaskScores
 		if i < len(question.Tasks) {
 			task.Task = question.Tasks[i]
 		}
-		for k, index := range row.GetNode() {
-			if int(index) >= len(nodes) || k >= len(row.GetFits()) || k >= len(row.GetScore()) {
+		for k, index := range row.GetNodes() {
+			if int(index) >= len(nodes) || k >= len(row.GetFits()) || k >= len(row.GetScores()) {
 				continue
 			}
-			node := NodeScore{Node: nodes[index], Fits: row.GetFits()[k], Score: row.GetScore()[k], Why: why[index]}
-			for _, part := range row.GetByPlugin() {
+			node := NodeScore{Node: nodes[index], Fits: row.GetFits()[k], Score: row.GetScores()[k], Why: why[index]}
+			for _, part := range row.GetPlugins() {
 				if node.ByPlugin == nil {
-					node.ByPlugin = make(map[string]float64, len(row.GetByPlugin()))
+					node.ByPlugin = make(map[string]float64, len(row.GetPlugins()))
 				}
-				if k < len(part.GetScore()) {
-					node.ByPlugin[part.GetPlugin()] = part.GetScore()[k]
+				if k < len(part.GetScores()) {
+					node.ByPlugin[part.GetPlugin()] = part.GetScores()[k]
 				}
 			}
 			task.Nodes = append(task.Nodes, node)
@@ -327,10 +327,10 @@ func (r *Remedies) Found() bool {
 }
 
 // Judged reports whether all is evaluated on which the placement of the job depends.
-func (r *Remedies) Judged() bool { return len(r.Answer.GetUnjudged()) == 0 }
+func (r *Remedies) Judged() bool { return len(r.Answer.GetUnjudgedConstraints()) == 0 }
 
 // Judged reports whether all is evaluated on which the placement of the job depends.
-func (p *Plan) Judged() bool { return len(p.Answer.GetUnjudged()) == 0 }
+func (p *Plan) Judged() bool { return len(p.Answer.GetUnjudgedConstraints()) == 0 }
 
 // Made reports whether there is a plan; see Judged.
 func (p *Plan) Made() bool { return p.Answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_MADE }

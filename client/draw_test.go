@@ -75,15 +75,15 @@ func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
 	}
 	switch name {
 	case "apportion.v1.Tasks":
-		return &apportionv1.Tasks{Uid: names(drawnTasks)}
+		return &apportionv1.Tasks{Uids: names(drawnTasks)}
 	case "apportion.v1.Jobs":
-		return &apportionv1.Jobs{Uid: names(drawnJobs)}
+		return &apportionv1.Jobs{Uids: names(drawnJobs)}
 	case "apportion.v1.Queues":
-		return &apportionv1.Queues{Name: names(drawnQueues)}
+		return &apportionv1.Queues{Names: names(drawnQueues)}
 	case "apportion.v1.Nodes":
-		return &apportionv1.Nodes{Name: names(drawnNodes)}
+		return &apportionv1.Nodes{Names: names(drawnNodes)}
 	case "apportion.v1.PendingFilter":
-		return &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Name: names(drawnQueues)}}
+		return &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Names: names(drawnQueues)}}
 	case "apportion.v1.Explain":
 		return &apportionv1.Explain{}
 	case "apportion.v1.Job":
@@ -101,12 +101,12 @@ func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
 func drawPastJobs(t *rapid.T) *apportionv1.PastJobs {
 	past := &apportionv1.PastJobs{Kinds: []*apportionv1.PastKind{{
 		Queue: rapid.Uint32Range(0, 3).Draw(t, "queue"), Tasks: rapid.Uint32Range(0, 2).Draw(t, "tasks"),
-		Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}},
+		Request: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000}},
 	}}}
 	for range rapid.IntRange(0, 5).Draw(t, "jobs") {
-		past.Kind = append(past.Kind, 0)
-		past.Age = append(past.Age, rapid.Uint64Range(0, 10_000).Draw(t, "age"))
-		past.Seconds = append(past.Seconds, rapid.Uint64Range(0, 10_000).Draw(t, "seconds"))
+		past.KindIndices = append(past.KindIndices, 0)
+		past.AgeSeconds = append(past.AgeSeconds, rapid.Uint64Range(0, 10_000).Draw(t, "age"))
+		past.RunSeconds = append(past.RunSeconds, rapid.Uint64Range(0, 10_000).Draw(t, "seconds"))
 	}
 	return past
 }
@@ -115,7 +115,7 @@ func drawNewJob(t *rapid.T) *apportionv1.Job {
 	return &apportionv1.Job{
 		Namespace: "web", Name: "new", Queue: rapid.SampledFrom(drawnQueues).Draw(t, "queue"), Kueue: drawKueueWorkload(t),
 		Groups: []*apportionv1.TaskGroup{{
-			Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}},
+			Request: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000}},
 			Tasks:   []*apportionv1.Task{{Uid: "web/new-0"}, {Uid: "web/new-1", Status: running}},
 		}},
 	}

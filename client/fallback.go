@@ -96,7 +96,7 @@ func plainNodes(in Input, q NodesQuestion) (*apportionv1.ScoreNodesResponse, boo
 		row := &apportionv1.TaskNodes{}
 		for i, node := range in.snapshot().GetNodes() {
 			if q.Top == 0 && (q.Nodes == nil || slices.Contains(q.Nodes, node.GetName())) {
-				row.Node, row.Fits, row.Score = append(row.Node, uint32(i)), append(row.Fits, false), append(row.Score, 0)
+				row.Nodes, row.Fits, row.Scores = append(row.Nodes, uint32(i)), append(row.Fits, false), append(row.Scores, 0)
 			}
 		}
 		answer.Tasks = append(answer.Tasks, row)

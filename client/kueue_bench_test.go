@@ -33,7 +33,7 @@ func largeKueue() *apportionv1.Snapshot {
 		}}}
 		if i < 5000 {
 			w.ReserveTime, w.Admission = new(int64(1)), &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{{
-				Name: "main", Usage: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "f", Amount: new(int64(1000))}},
+				Name: "main", Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "f", Amount: new(int64(1000))}},
 			}}}
 		}
 		s.Jobs = append(s.Jobs, &apportionv1.Job{Uid: fmt.Sprint("w", i), Name: fmt.Sprint("w", i), Queue: fmt.Sprint("q", i%1000), Kueue: w})
@@ -47,7 +47,7 @@ func BenchmarkKueueShares(b *testing.B) {
 	input := client.Input{Snapshot: largeKueue(), Policy: policy}
 	steps := []*apportionv1.Step{
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
-		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Index: []uint32{9000}}}}},
+		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Indices: []uint32{9000}}}}},
 	}
 	for b.Loop() {
 		_, err := client.InProcess().Simulate(b.Context(), input, steps...)
@@ -64,7 +64,7 @@ func BenchmarkKueueList(b *testing.B) {
 		asked = append(asked, 5000+i)
 	}
 	list := &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-		Jobs: &apportionv1.Jobs{Index: asked}, OmitNames: true,
+		Jobs: &apportionv1.Jobs{Indices: asked}, OmitNames: true,
 	}}}
 	session, err := client.InProcess().OpenSession(b.Context(), input)
 	require.NoError(b, err)

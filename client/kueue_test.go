@@ -46,7 +46,7 @@ func drawKueueWorkload(t *rapid.T) *apportionv1.KueueWorkload {
 	if rapid.Bool().Draw(t, "admitted") {
 		out.ReserveTime = new(rapid.Int64Range(1, 9).Draw(t, "reserved"))
 		out.Admission = &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{{
-			Name: "main", Usage: []*apportionv1.KueueFlavoredUsage{{
+			Name: "main", Usages: []*apportionv1.KueueFlavoredUsage{{
 				Resource: "cpu", Flavor: rapid.SampledFrom(drawnFlavors).Draw(t, "flavor"), Amount: new(rapid.Int64Range(0, 6000).Draw(t, "used")),
 			}},
 		}}}

@@ -17,15 +17,15 @@ import (
 
 // badQuestions are requests that, beside their input, ask nothing or something that cannot be answered.
 var badQuestions = map[string][]string{
-	"EvaluateShares":   {``, `shares { queues { index: 99 } fields: 77 }`, `shares { jobs { uid: "none" } }`},
-	"CheckEnqueue":     {``, `enqueue { mode: 9 }`, `enqueue { jobs { index: 99 } }`},
-	"CheckAllocatable": {``, `allocatable { jointly: true }`, `allocatable { tasks { uid: "none" } } preemptive { tasks { uid: "none" } }`, `preemptive { tasks { index: 99 } }`},
-	"SelectVictims":    {``, `reclaim {}`, `preempt {}`, `reclaim { claimant { uid: "none" } candidates { index: [1, 99] } }`, `preempt { claimant { index: [0, 1] } }`},
-	"ScoreNodes":       {``, `nodes { tasks { uid: "none" } nodes { name: "none" } }`},
-	"Explain":          {``, `explain { jobs { uid: "none" } }`, `explain { jobs {} groups_only: true }`},
-	"Plan":             {``, `plan {}`, `plan { job { uid: "none" } means: 9 }`},
-	"Forecast":         {``, `forecast {}`, `forecast { job { uid: "none" } runs: 5000 }`},
-	"Remedies":         {``, `remedies {}`, `remedies { job { uid: "none" } kinds: 99 }`},
+	"EvaluateShares":   {``, `shares { queues { indices: 99 } fields: 77 }`, `shares { jobs { uids: "none" } }`},
+	"CheckEnqueue":     {``, `enqueue { mode: 9 }`, `enqueue { jobs { indices: 99 } }`},
+	"CheckAllocatable": {``, `allocatable { jointly: true }`, `allocatable { tasks { uids: "none" } } preemptive { tasks { uids: "none" } }`, `preemptive { tasks { indices: 99 } }`},
+	"SelectVictims":    {``, `reclaim {}`, `preempt {}`, `reclaim { claimant { uids: "none" } candidates { indices: [1, 99] } }`, `preempt { claimant { indices: [0, 1] } }`},
+	"ScoreNodes":       {``, `nodes { tasks { uids: "none" } nodes { names: "none" } }`},
+	"Explain":          {``, `explain { jobs { uids: "none" } }`, `explain { jobs {} groups_only: true }`},
+	"Plan":             {``, `plan {}`, `plan { job { uids: "none" } means: 9 }`},
+	"Forecast":         {``, `forecast {}`, `forecast { job { uids: "none" } runs: 5000 }`},
+	"Remedies":         {``, `remedies {}`, `remedies { job { uids: "none" } kinds: 99 }`},
 	"Simulate":         {``, `steps {}`, `steps { rollback { mark: 3 } } steps { add_job {} } steps { change { change { remove_jobs: "none" } } }`},
 }
 
@@ -56,7 +56,7 @@ func badRequests[Q interface {
 	policy := &apportionv1.Input_Policy{Policy: proportional(t)}
 	unknown := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{{}}}}}
 	broken := &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{Jobs: []*apportionv1.Job{{Groups: []*apportionv1.TaskGroup{{
-		Request: &apportionv1.Resource{Dimension: []uint32{9}},
+		Request: &apportionv1.Resource{Dimensions: []uint32{9}},
 	}}}}}}
 	require.NotEmpty(t, badQuestions[m.Name])
 	for name, input := range map[string]*apportionv1.Input{

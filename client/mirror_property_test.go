@@ -303,7 +303,7 @@ func asked(t require.TestingT, c *client.Client, in client.Input, w *twin) strin
 	session, err := c.OpenSession(ctx, in)
 	require.NoError(t, err)
 	answers, err := session.Do(ctx, deallocate(tasks[0]), &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
-		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Uid: tasks}},
+		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Uids: tasks}},
 	}}, shares())
 	require.NoError(t, err)
 	require.NoError(t, session.Close())
@@ -323,7 +323,7 @@ func forgetPositions(message protoreflect.Message) {
 		switch {
 		case field.Kind() == protoreflect.Uint32Kind && slices.Contains([]protoreflect.Name{
 			"queue", "job", "task", "node", "parent", "queues", "jobs", "tasks", "nodes", "ancestors", "children", "blocking", "first_jobs",
-			"victims", "eviction_order",
+			"victims", "evictions",
 		}, field.Name()):
 			message.Clear(field)
 		case field.Message() == nil || field.IsMap():

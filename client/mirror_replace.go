@@ -140,17 +140,17 @@ func translated[M proto.Message](r *replacement, message M, lists func(M) [][]ui
 }
 
 func resourceDimensions(resource *apportionv1.Resource) [][]uint32 {
-	return [][]uint32{resource.GetDimension()}
+	return [][]uint32{resource.GetDimensions()}
 }
 
 func memoryDimensions(memory *apportionv1.Memory) [][]uint32 {
-	return [][]uint32{memory.GetOffered().GetDimension()}
+	return [][]uint32{memory.GetOffered().GetDimensions()}
 }
 
 func nodeDimensions(node *apportionv1.Node) [][]uint32 {
-	lists := [][]uint32{node.GetAllocatable().GetDimension(), node.GetUsedByOthers().GetDimension()}
+	lists := [][]uint32{node.GetAllocatable().GetDimensions(), node.GetUsedByOthers().GetDimensions()}
 	for _, r := range node.GetReservations() {
-		lists = append(lists, r.GetRequest().GetDimension())
+		lists = append(lists, r.GetRequest().GetDimensions())
 	}
 	return lists
 }
@@ -158,25 +158,25 @@ func nodeDimensions(node *apportionv1.Node) [][]uint32 {
 func queueDimensions(queue *apportionv1.Queue) [][]uint32 {
 	budget := queue.GetBudget()
 	lists := [][]uint32{
-		queue.GetCapability().GetDimension(), queue.GetGuarantee().GetDimension(), queue.GetDeserved().GetDimension(),
-		queue.GetUsage().GetDimension(), budget.GetAmount().GetDimension(), budget.GetSpent().GetDimension(),
-		queue.GetEntitled().GetDimension(), queue.GetReserved().GetDimension(),
+		queue.GetCapability().GetDimensions(), queue.GetGuarantee().GetDimensions(), queue.GetDeserved().GetDimensions(),
+		queue.GetUsage().GetDimensions(), budget.GetAmount().GetDimensions(), budget.GetSpent().GetDimensions(),
+		queue.GetEntitled().GetDimensions(), queue.GetReserved().GetDimensions(),
 	}
 	for _, owner := range queue.GetOwners() {
-		lists = append(lists, owner.GetUsage().GetDimension())
+		lists = append(lists, owner.GetUsage().GetDimensions())
 	}
 	for _, limit := range queue.GetNodeGroupLimits().GetGroups() {
-		lists = append(lists, limit.GetLimit().GetDimension())
+		lists = append(lists, limit.GetLimit().GetDimensions())
 	}
 	return lists
 }
 
 func jobDimensions(job *apportionv1.Job) [][]uint32 {
-	lists := [][]uint32{job.GetMinResources().GetDimension()}
+	lists := [][]uint32{job.GetMinResources().GetDimensions()}
 	for _, group := range job.GetGroups() {
-		lists = append(lists, group.GetRequest().GetDimension())
+		lists = append(lists, group.GetRequest().GetDimensions())
 		for _, task := range group.GetTasks() {
-			lists = append(lists, task.GetDetail().GetRequest().GetDimension())
+			lists = append(lists, task.GetDetail().GetRequest().GetDimensions())
 		}
 	}
 	return lists

@@ -112,11 +112,11 @@ func (q *ForecastQuestion) step() *apportionv1.ForecastStep {
 		horizon = uint32(seconds)
 	}
 	step := &apportionv1.ForecastStep{
-		Job: &apportionv1.Jobs{Uid: []string{q.Job}}, Runs: q.Runs, Seed: q.Seed, Past: q.Past, Arrivals: q.Arrivals,
+		Job: &apportionv1.Jobs{Uids: []string{q.Job}}, Runs: q.Runs, Seed: q.Seed, Past: q.Past, Arrivals: q.Arrivals,
 		Remembered: q.Remembered, Horizon: horizon,
 	}
 	for _, job := range slices.Sorted(maps.Keys(q.Started)) {
-		step.Running, step.Started = append(step.Running, job), append(step.Started, q.Started[job])
+		step.RunningJobs, step.StartedUnixNanos = append(step.RunningJobs, job), append(step.StartedUnixNanos, q.Started[job])
 	}
 	return step
 }
@@ -130,7 +130,7 @@ type RemediesQuestion struct {
 }
 
 func (q *RemediesQuestion) step() *apportionv1.RemediesStep {
-	return &apportionv1.RemediesStep{Job: &apportionv1.Jobs{Uid: []string{q.Job}}, Kinds: q.Kinds}
+	return &apportionv1.RemediesStep{Job: &apportionv1.Jobs{Uids: []string{q.Job}}, Kinds: q.Kinds}
 }
 
 // PlanQuestion asks where a job can be placed, and which tasks must be evicted for it.
@@ -148,10 +148,10 @@ type PlanQuestion struct {
 func (q *PlanQuestion) step() *apportionv1.PlanStep {
 	step := &apportionv1.PlanStep{Means: q.Means, MaxVictims: q.MaxVictims}
 	if q.Job != "" {
-		step.Job = &apportionv1.Jobs{Uid: []string{q.Job}}
+		step.Job = &apportionv1.Jobs{Uids: []string{q.Job}}
 	}
 	if q.Tasks != nil {
-		step.Tasks = &apportionv1.Tasks{Uid: q.Tasks}
+		step.Tasks = &apportionv1.Tasks{Uids: q.Tasks}
 	}
 	return step
 }

@@ -23,12 +23,12 @@ func Amounts(basis *apportionv1.Basis, resource *apportionv1.Resource) Resources
 	if resource == nil {
 		return nil
 	}
-	amounts := make(Resources, len(resource.GetDimension()))
+	amounts := make(Resources, len(resource.GetDimensions()))
 	dimensions := basis.GetDimensions()
-	for i, index := range resource.GetDimension() {
-		if int(index) < len(dimensions) && i < len(resource.GetAmount()) {
+	for i, index := range resource.GetDimensions() {
+		if int(index) < len(dimensions) && i < len(resource.GetAmounts()) {
 			name := dimensions[index]
-			amounts[name] = quantity.Format(name, resource.GetAmount()[i])
+			amounts[name] = quantity.Format(name, resource.GetAmounts()[i])
 		}
 	}
 	return amounts

@@ -146,7 +146,7 @@ func (s *Snapshot) Node(nodes ...Node) *Snapshot {
 		message.Domains, message.OtherPods, message.LeavingPods = n.Domains, n.OtherPods, n.LeavingPods
 		for k, r := range n.Reservations {
 			message.Reservations = append(message.Reservations, &apportionv1.NodeReservation{
-				From: moment(r.From), Until: moment(r.Until), Holder: r.Holder, Reason: r.Reason,
+				StartUnixNano: moment(r.From), EndUnixNano: moment(r.Until), Holder: r.Holder, Reason: r.Reason,
 				Request: s.resource(fmt.Sprintf("%s.reservations[%d].request", path, k), r.Request),
 			})
 		}
@@ -195,7 +195,7 @@ func (s *Snapshot) job(j *Job) {
 func (s *Snapshot) group(path string, job int, g *Group) *apportionv1.TaskGroup {
 	group := &apportionv1.TaskGroup{
 		Role: g.Role, Request: s.resource(path+".request", g.Request), MinAvailable: g.MinAvailable,
-		NodeSet: g.NodeSet, Unjudged: g.Unjudged, PodClass: g.PodClass, Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
+		NodeSet: g.NodeSet, UnjudgedConstraints: g.Unjudged, PodClass: g.PodClass, Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
 	}
 	for i := range g.Tasks {
 		group.Tasks = append(group.Tasks, s.task(path, i, job, &g.Tasks[i]))
@@ -221,7 +221,7 @@ func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.T
 	}
 	if t.detailed() {
 		detail := &apportionv1.TaskDetail{
-			Gate: t.Gate, PriorityClass: t.PriorityClass, NodeSet: t.NodeSet, Unjudged: t.Unjudged, Condition: t.Condition,
+			Gate: t.Gate, PriorityClass: t.PriorityClass, NodeSet: t.NodeSet, UnjudgedConstraints: t.Unjudged, Condition: t.Condition,
 			PodClass: t.PodClass,
 		}
 		if t.Request != nil {
@@ -295,10 +295,10 @@ func (s *Snapshot) resource(path string, r Resources) *apportionv1.Resource {
 			s.fault(path+"."+name, "%v", err)
 			continue
 		}
-		message.Dimension = append(message.Dimension, s.dimensions.of(name))
-		message.Amount = append(message.Amount, amount)
+		message.Dimensions = append(message.Dimensions, s.dimensions.of(name))
+		message.Amounts = append(message.Amounts, amount)
 	}
-	s.dimensions.written = append(s.dimensions.written, message.Dimension)
+	s.dimensions.written = append(s.dimensions.written, message.Dimensions)
 	return message
 }
 

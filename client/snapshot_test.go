@@ -132,10 +132,10 @@ func TestWarningsAreThoseOfTheSnapshotWhateverStepsMakeOfIt(t *testing.T) {
 	require.NoError(t, prototext.Unmarshal([]byte(`
 		input {
 		  policy { tiers { plugins { proportion {} } } }
-		  snapshot { dimensions: "cpu" dimensions: "gpu" nodes { name: "n" allocatable { dimension: 0 amount: 1000 } } queues { name: "q" }
-		    jobs { uid: "j" queue: "q" min_resources { dimension: 0 amount: 1 } } }
+		  snapshot { dimensions: "cpu" dimensions: "gpu" nodes { name: "n" allocatable { dimensions: 0 amounts: 1000 } } queues { name: "q" }
+		    jobs { uid: "j" queue: "q" min_resources { dimensions: 0 amounts: 1 } } }
 		}
-		steps { add_job { job { uid: "more" queue: "q" min_resources { dimension: 1 amount: 1 } } } }`), request))
+		steps { add_job { job { uid: "more" queue: "q" min_resources { dimensions: 1 amounts: 1 } } } }`), request))
 	in := client.Input{Snapshot: request.GetInput().GetSnapshot(), Policy: request.GetInput().GetPolicy()}
 	remote, err := dialAll(t, []*replica{startReplica(t, service.Options{})}).Simulate(t.Context(), in, request.GetSteps()...)
 	require.NoError(t, err)

@@ -54,10 +54,10 @@ func (s *Snapshot) usage(u Usage) *apportionv1.Usage {
 	}
 	message := &apportionv1.Usage{}
 	for _, name := range inOrder(slices.Collect(maps.Keys(u))) {
-		message.Dimension = append(message.Dimension, s.dimensions.of(name))
+		message.Dimensions = append(message.Dimensions, s.dimensions.of(name))
 		message.QuantumSeconds = append(message.QuantumSeconds, u[name])
 	}
-	s.dimensions.written = append(s.dimensions.written, message.Dimension)
+	s.dimensions.written = append(s.dimensions.written, message.Dimensions)
 	return message
 }
 

@@ -52,7 +52,7 @@ func (l *Ledger) FillEntitled(s *apportionv1.Snapshot, at int64) {
 		q.Entitled, q.Reserved = nil, nil
 		if stated := row.Queues[q.GetName()]; stated != nil {
 			q.Entitled = l.usage(stated, index)
-			if kept := l.usage(stated, reserved); len(kept.GetDimension()) > 0 {
+			if kept := l.usage(stated, reserved); len(kept.GetDimensions()) > 0 {
 				q.Reserved = kept
 			}
 		}
@@ -68,7 +68,7 @@ func UsageIn(s *apportionv1.Snapshot) map[string]map[string]int64 {
 			continue
 		}
 		of := map[string]int64{}
-		for i, d := range q.GetUsage().GetDimension() {
+		for i, d := range q.GetUsage().GetDimensions() {
 			of[s.GetDimensions()[d]] = q.GetUsage().GetQuantumSeconds()[i]
 		}
 		used[q.GetName()] = of
@@ -145,5 +145,5 @@ func (a *Allowance) message(hard bool, index map[string]uint32) *apportionv1.Bud
 }
 
 func put(to *apportionv1.Usage, dimension uint32, amount int64) {
-	to.Dimension, to.QuantumSeconds = append(to.Dimension, dimension), append(to.QuantumSeconds, amount)
+	to.Dimensions, to.QuantumSeconds = append(to.Dimensions, dimension), append(to.QuantumSeconds, amount)
 }

@@ -149,9 +149,9 @@ func (v *view) total() []int64 {
 
 // add adds amounts, raw and rounded down.
 func (v *view) add(to []int64, r *apportionv1.Resource, sign int64) {
-	for i, d := range r.GetDimension() {
-		if int(d) < len(to) && i < len(r.GetAmount()) {
-			n := whole(r.GetAmount()[i])
+	for i, d := range r.GetDimensions() {
+		if int(d) < len(to) && i < len(r.GetAmounts()) {
+			n := whole(r.GetAmounts()[i])
 			if sign > 0 {
 				to[d] = plus(max(to[d], 0), n)
 			} else {
@@ -253,15 +253,15 @@ func taskName(job *apportionv1.Job, group *apportionv1.TaskGroup, task *apportio
 // vector returns a request by dimension of the ledger.
 func (v *view) vector(r *apportionv1.Resource) []int64 {
 	out := append([]int64{}, make([]int64, len(v.ledger.dimensions))...)
-	for i, d := range r.GetDimension() {
-		if int(d) >= len(v.GetDimensions()) || i >= len(r.GetAmount()) || whole(r.GetAmount()[i]) == 0 {
+	for i, d := range r.GetDimensions() {
+		if int(d) >= len(v.GetDimensions()) || i >= len(r.GetAmounts()) || whole(r.GetAmounts()[i]) == 0 {
 			continue
 		}
 		own := v.ledger.dimensionOf(v.GetDimensions()[d])
 		for len(out) <= own {
 			out = append(out, 0)
 		}
-		out[own] = whole(r.GetAmount()[i])
+		out[own] = whole(r.GetAmounts()[i])
 	}
 	return out
 }

@@ -39,7 +39,7 @@ func cluster(tasks ...*apportionv1.Task) *apportionv1.Snapshot {
 func resource(amounts ...float64) *apportionv1.Resource {
 	out := &apportionv1.Resource{}
 	for d, amount := range amounts {
-		out.Dimension, out.Amount = append(out.Dimension, uint32(d)), append(out.Amount, amount)
+		out.Dimensions, out.Amounts = append(out.Dimensions, uint32(d)), append(out.Amounts, amount)
 	}
 	return out
 }

@@ -226,8 +226,8 @@ func shownTexts() map[string]string {
 	lists := map[string]string{
 		"Basis":        "engine_version policy_digest snapshot_digest dimensions restricted view",
 		"SnapshotView": "name digest as_of age complete kinds",
-		"ViewedKind":   "resource read count resource_version fault left_out",
-		"Resource":     "dimension amount",
+		"ViewedKind":   "resource read count resource_version fault left_out_count",
+		"Resource":     "dimensions amounts",
 		"Reason":       "plugin code queue:aQueue dimension have need limit role hierarchy_fault detail text",
 	}
 	for _, q := range wire.Questions {

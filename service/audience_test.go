@@ -58,10 +58,10 @@ func shared(seed uint64) *apportionv1.Snapshot {
 			}
 		}
 	}
-	owner := []*apportionv1.OwnerUsage{{Owner: foreign, Usage: &apportionv1.Usage{Dimension: []uint32{0}, QuantumSeconds: []int64{1 << 20}}}}
+	owner := []*apportionv1.OwnerUsage{{Owner: foreign, Usage: &apportionv1.Usage{Dimensions: []uint32{0}, QuantumSeconds: []int64{1 << 20}}}}
 	s.Memory = &apportionv1.Memory{
 		EpochSeconds: 3600, HalfLifeEpochs: 28, Epoch: s.GetAsOf() / 3_600_000_000_000,
-		Offered: &apportionv1.Usage{Dimension: []uint32{0}, QuantumSeconds: []int64{1 << 30}},
+		Offered: &apportionv1.Usage{Dimensions: []uint32{0}, QuantumSeconds: []int64{1 << 30}},
 	}
 	for _, q := range s.GetQueues() {
 		if !strings.HasPrefix(q.GetName(), "team") {
@@ -69,14 +69,14 @@ func shared(seed uint64) *apportionv1.Snapshot {
 		}
 	}
 	addKueue(s)
-	s.LeftOut = []*apportionv1.LeftOut{
+	s.LeftOuts = []*apportionv1.LeftOut{
 		{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: foreign, Name: foreign, Queue: foreign + "queue-0000"},
 		{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB, Namespace: foreign, Name: foreign, Job: foreign},
 	}
 	for _, job := range s.GetJobs() {
 		if uid, others := strings.CutPrefix(job.GetUid(), foreign); others {
 			// The caller named an invalid pod like a job of others.
-			s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{
+			s.LeftOuts = append(s.LeftOuts, &apportionv1.LeftOut{
 				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: "team", Name: uid, Queue: "team/a", Kind: "Pod",
 				Detail: "it has no requests",
 			})
@@ -122,7 +122,7 @@ func addKueue(s *apportionv1.Snapshot) {
 		if !strings.HasPrefix(job.GetQueue(), "team") {
 			job.Kueue.ReserveTime = new(int64(1))
 			job.Kueue.Admission = &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{
-				{Name: set, Usage: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: flavor, Amount: new(int64(2000))}}},
+				{Name: set, Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: flavor, Amount: new(int64(2000))}}},
 			}}
 		}
 	}
@@ -153,7 +153,7 @@ func holdingFor(t *testing.T, snapshot *apportionv1.Snapshot, own func(context.C
 	require.NoError(t, err)
 	digest, err := r.Server.Hold(t.Context(), data)
 	require.NoError(t, err)
-	view := &apportionv1.SnapshotView{LeftOut: snapshot.GetLeftOut()}
+	view := &apportionv1.SnapshotView{LeftOuts: snapshot.GetLeftOuts()}
 	require.NoError(t, r.Server.Keep("cluster", "", asOfAnHourAgo).Put(t.Context(), data, view))
 	return r, digest
 }
@@ -179,7 +179,7 @@ func questions(s *apportionv1.Snapshot) []*apportionv1.Step {
 	shares(&apportionv1.SharesStep{Tree: true, Jobs: &apportionv1.Jobs{}})
 	inspect(&apportionv1.InspectStep{Nodes: true, Jobs: true, Tasks: true, Queues: true})
 	for i, job := range s.GetJobs() {
-		for _, jobs := range []*apportionv1.Jobs{{Index: []uint32{uint32(i)}}, {Uid: []string{job.GetUid()}}} {
+		for _, jobs := range []*apportionv1.Jobs{{Indices: []uint32{uint32(i)}}, {Uids: []string{job.GetUid()}}} {
 			explain(&apportionv1.ExplainStep{Jobs: jobs})
 			shares(&apportionv1.SharesStep{Jobs: jobs})
 			inspect(&apportionv1.InspectStep{Jobs: true, Tasks: true, Of: jobs})
@@ -190,13 +190,13 @@ func questions(s *apportionv1.Snapshot) []*apportionv1.Step {
 		}
 	}
 	for i := range s.GetQueues() {
-		explain(&apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Index: []uint32{uint32(i)}}}})
-		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Index: []uint32{uint32(i)}}})
-		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Name: []string{s.GetQueues()[i].GetName()}}})
+		explain(&apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Indices: []uint32{uint32(i)}}}})
+		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Indices: []uint32{uint32(i)}}})
+		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Names: []string{s.GetQueues()[i].GetName()}}})
 	}
-	for _, l := range s.GetLeftOut() {
-		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: []string{l.GetName()}}})
-		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: []string{l.GetNamespace() + "/" + l.GetName()}}})
+	for _, l := range s.GetLeftOuts() {
+		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uids: []string{l.GetName()}}})
+		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uids: []string{l.GetNamespace() + "/" + l.GetName()}}})
 	}
 	return steps
 }
@@ -322,7 +322,7 @@ func requireTotals(t *testing.T, policy string, whole, mine *apportionv1.PluginS
 	t.Helper()
 	sum := func(r *apportionv1.Resource) float64 {
 		total := 0.0
-		for _, x := range r.GetAmount() {
+		for _, x := range r.GetAmounts() {
 			total += x
 		}
 		return total
@@ -397,18 +397,18 @@ func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
 		want string
 	}{
 		"a job by index": {
-			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Index: []uint32{other}}}}},
-			"steps[0].explain.jobs.index[0]: the caller may see only its own queues",
+			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Indices: []uint32{other}}}}},
+			"steps[0].explain.jobs.indices[0]: the caller may see only its own queues",
 		},
 		"a job that does not exist": {
-			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uid: []string{"?"}}}}},
-			"steps[0].explain.jobs.uid[0]: the caller may see only its own queues",
+			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uids: []string{"?"}}}}},
+			"steps[0].explain.jobs.uids[0]: the caller may see only its own queues",
 		},
 		"a filter by a queue that does not exist": {
 			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{
-				Queues: &apportionv1.Queues{Name: []string{"?"}},
+				Queues: &apportionv1.Queues{Names: []string{"?"}},
 			}}}},
-			"steps[0].explain.filter.queues.name[0]: the caller may see only its own queues",
+			"steps[0].explain.filter.queues.names[0]: the caller may see only its own queues",
 		},
 		"a plan": {
 			&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{}}},
@@ -428,7 +428,7 @@ func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
 		})
 	}
 	own := uint32(slices.IndexFunc(snapshot.GetJobs(), func(j *apportionv1.Job) bool { return !strings.Contains(j.GetQueue(), foreign) }))
-	contradiction := &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Index: []uint32{own}}, GroupsOnly: true}
+	contradiction := &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Indices: []uint32{own}}, GroupsOnly: true}
 	_, err := r.Explain(t.Context(), &apportionv1.ExplainRequest{Input: in, Explain: contradiction})
 	requireFault(t, err, codes.InvalidArgument, "INVALID_STEP")
 	changed := heldInput(digest, "proportion")
@@ -499,7 +499,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		KueueAccount.flavor KueueAccount.resource KueueAssignedFlavor.flavor KueueAssignedFlavor.resource KueueAttempt.flavor KueueLack.detail
 		KueueLack.flavor KueueLack.resource KueueNomination.text KueuePodSetAssignment.name KueueShare.parent KueueShare.resource KueueVictim.name
 		LeftOut.detail LeftOut.job LeftOut.kind LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
-		NodeCount.detail NodeCount.holder NodeGroupLimit.group NodeGroupTerms.preferred NodeGroupTerms.required NodeReservation.holder
+		NodeCount.detail NodeCount.holder NodeGroupLimit.group NodeGroupTerms.preferred_groups NodeGroupTerms.required_groups NodeReservation.holder
 		NodeReservation.reason NodeUnschedulable.detail OwnerUsage.owner
 		PendingGroup.text PendingKind.text PluginShares.plugin
 		Queue.name Queue.parent QueueShare.name QueueStanding.name Reason.detail Reason.plugin Reason.role Reason.text

@@ -34,10 +34,10 @@ type bookedShape struct {
 // cluster is a snapshot with given numbers of objects. The time distinguishes snapshots.
 func cluster(i, dimensions, nodes, queues, jobs, tasks int) *apportionv1.Snapshot {
 	s := &apportionv1.Snapshot{AsOf: int64(i)}
-	amounts := &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{1000, 1 << 30}}
+	amounts := &apportionv1.Resource{Dimensions: []uint32{0, 1}, Amounts: []float64{1000, 1 << 30}}
 	for d := range dimensions {
 		s.Dimensions = append(s.Dimensions, fmt.Sprintf("example.com/device-%d", d))
-		amounts.Amount, amounts.Dimension = append(amounts.Amount, 1), append(amounts.Dimension, uint32(d+2))
+		amounts.Amounts, amounts.Dimensions = append(amounts.Amounts, 1), append(amounts.Dimensions, uint32(d+2))
 	}
 	s.Dimensions = append([]string{"cpu", "memory"}, s.Dimensions...)
 	for n := range nodes {
@@ -53,7 +53,7 @@ func cluster(i, dimensions, nodes, queues, jobs, tasks int) *apportionv1.Snapsho
 }
 
 func job(j, queues, tasks int) *apportionv1.Job {
-	g := &apportionv1.TaskGroup{Request: &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{100, 1 << 20}}}
+	g := &apportionv1.TaskGroup{Request: &apportionv1.Resource{Dimensions: []uint32{0, 1}, Amounts: []float64{100, 1 << 20}}}
 	for i := range tasks {
 		g.Tasks = append(g.Tasks, &apportionv1.Task{Name: fmt.Sprintf("job-%d-%d", j, i)})
 	}
@@ -82,7 +82,7 @@ var bookedShapes = []bookedShape{
 	{name: "node groups of queues", count: 20, make: func(i int) *apportionv1.Snapshot {
 		s, terms := cluster(i, 0, 1, 1, 1, 1), &apportionv1.NodeGroupTerms{}
 		for n := range 5000 {
-			terms.Required = append(terms.Required, fmt.Sprintf("group-%d", n))
+			terms.RequiredGroups = append(terms.RequiredGroups, fmt.Sprintf("group-%d", n))
 		}
 		s.Queues[0].NodeGroupAffinity = &apportionv1.NodeGroupAffinity{Affinity: terms}
 		return s
@@ -146,7 +146,7 @@ var bookedShapes = []bookedShape{
 		return s
 	}},
 	{name: "owners of usage", count: 20, make: func(i int) *apportionv1.Snapshot {
-		s, used := cluster(i, 6, 1, 100, 0, 0), &apportionv1.Usage{Dimension: []uint32{0, 1}, QuantumSeconds: []int64{1, 2}}
+		s, used := cluster(i, 6, 1, 100, 0, 0), &apportionv1.Usage{Dimensions: []uint32{0, 1}, QuantumSeconds: []int64{1, 2}}
 		s.Memory = &apportionv1.Memory{EpochSeconds: 3600, HalfLifeEpochs: 24}
 		for _, q := range s.GetQueues() {
 			q.Usage = used
@@ -191,7 +191,7 @@ var bookedShapes = []bookedShape{
 	{name: "left out", count: 20, make: func(i int) *apportionv1.Snapshot {
 		s := cluster(i, 0, 1, 1, 1, 1)
 		for n := range 2000 {
-			s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB, Name: fmt.Sprintf("pod-%d", n)})
+			s.LeftOuts = append(s.LeftOuts, &apportionv1.LeftOut{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB, Name: fmt.Sprintf("pod-%d", n)})
 		}
 		return s
 	}},

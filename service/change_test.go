@@ -17,8 +17,8 @@ import (
 func changed(t *testing.T) (change *apportionv1.Change, whole *apportionv1.Snapshot) {
 	t.Helper()
 	change = parse(t, &apportionv1.Change{}, `
-nodes { name: "n1" allocatable { dimension: 0 amount: 4000 } }
-jobs { uid: "more" queue: "web" groups { request { dimension: 0 amount: 500 } tasks { uid: "m0" status: TASK_STATUS_RUNNING node: 1 } } }
+nodes { name: "n1" allocatable { dimensions: 0 amounts: 4000 } }
+jobs { uid: "more" queue: "web" groups { request { dimensions: 0 amounts: 500 } tasks { uid: "m0" status: TASK_STATUS_RUNNING node: 1 } } }
 tasks { uid: "t2" status: TASK_STATUS_SUCCEEDED no_node: true }
 remove_jobs: "serve"`)
 	whole = proto.CloneOf(inputOf(t).GetSnapshot())
@@ -47,7 +47,7 @@ func TestAChangeIsTakenInFourPlaces(t *testing.T) {
 		return response
 	}
 	want := ask(in).GetShares()
-	require.Equal(t, []float64{6000}, want.GetPlugins()[0].GetQueues()[0].GetAllocated().GetAmount()[:1])
+	require.Equal(t, []float64{6000}, want.GetPlugins()[0].GetQueues()[0].GetAllocated().GetAmounts()[:1])
 
 	t.Run("with a question", func(t *testing.T) {
 		in := byDigest(t, digest)
@@ -172,7 +172,7 @@ func TestAChangeThatCannotBeIsRefusedAsAWhole(t *testing.T) {
 			},
 		},
 		"a total that is set and cleared": {
-			`total { dimension: 0 amount: 1 } clear_total: true`, []string{`change.clear_total: a total is given too`},
+			`total { dimensions: 0 amounts: 1 } clear_total: true`, []string{`change.clear_total: a total is given too`},
 		},
 		"a dimension named twice": {
 			`dimensions: "gpu" dimensions: "gpu"`, []string{`change.dimensions: dimensions[1]: dimension "gpu" is named twice`},

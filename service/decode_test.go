@@ -128,8 +128,8 @@ func TestDigestsThatAreRememberedAreThoseOfThePolicies(t *testing.T) {
 	var digests policyDigests
 	for i := range 2 * mostRecent {
 		plugin := &apportionv1.Plugin{
-			Plugin:   &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}},
-			Disabled: slices.Repeat([]apportionv1.Decision{apportionv1.Decision(i)}, 1+i%64*50),
+			Plugin:            &apportionv1.Plugin_Proportion{Proportion: &apportionv1.Proportion{}},
+			DisabledDecisions: slices.Repeat([]apportionv1.Decision{apportionv1.Decision(i)}, 1+i%64*50),
 		}
 		p := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{plugin}}}}
 		for range 2 {

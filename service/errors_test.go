@@ -92,10 +92,10 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 			[]string{"policy.tiers[0].plugins[0].plugin: the plugin has no kind that this version supports"},
 		},
 		{
-			"a selection of what is not there", shares, whole + `shares { queues { index: 3 name: "x" } }`,
+			"a selection of what is not there", shares, whole + `shares { queues { indices: 3 names: "x" } }`,
 			codes.InvalidArgument, "INVALID_STEP",
 			map[string]string{"violations": "2"},
-			[]string{"shares.queues.index[0]: no queue 3, there are 0", `shares.queues.name[0]: no queue "x"`},
+			[]string{"shares.queues.indices[0]: no queue 3, there are 0", `shares.queues.names[0]: no queue "x"`},
 		},
 		{
 			"an unknown mode", enqueue, whole + `enqueue { mode: 99 }`, codes.InvalidArgument, "INVALID_STEP",

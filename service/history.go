@@ -181,8 +181,8 @@ func queuesIn(m *model.Model, explained *apportionv1.ExplainAnswer, shares *appo
 	}
 	row := func(r *apportionv1.Resource) []float64 {
 		out := make([]float64, width)
-		for i, d := range r.GetDimension() {
-			out[d] = r.GetAmount()[i]
+		for i, d := range r.GetDimensions() {
+			out[d] = r.GetAmounts()[i]
 		}
 		return out
 	}

@@ -61,13 +61,13 @@ func TestAnObserverThatPanicsChangesNoAnswer(t *testing.T) {
 func TestDecisionsAreCountedByWhatWasDecidedAndWhy(t *testing.T) {
 	r := start(t, service.Options{})
 	in := inputOf(t)
-	in.GetSnapshot().Jobs[1].MinResources.Amount[0] = 11000
+	in.GetSnapshot().Jobs[1].MinResources.Amounts[0] = 11000
 	for range 3 {
 		_, err := r.CheckEnqueue(t.Context(), &apportionv1.CheckEnqueueRequest{Input: in})
 		require.NoError(t, err)
 	}
 	_, err := r.SelectVictims(t.Context(), &apportionv1.SelectVictimsRequest{Input: in, Question: &apportionv1.SelectVictimsRequest_Reclaim{
-		Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uid: []string{"nobody"}}},
+		Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uids: []string{"nobody"}}},
 	}})
 	require.Error(t, err)
 	count := func(labels ...string) float64 { return metric(t, r, "apportion_decisions_total", labels...) }

@@ -19,14 +19,14 @@ func crowd(at int64, running, waiting string) *apportionv1.Snapshot {
 		return &apportionv1.Job{
 			Uid: name, Queue: "lab", CreateTime: (at - 300) * 1e9, Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING, MinAvailable: 1,
 			Groups: []*apportionv1.TaskGroup{{
-				Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{4000}},
+				Request: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{4000}},
 				Tasks:   []*apportionv1.Task{{Uid: name, Status: status, Node: node}},
 			}},
 		}
 	}
 	s := &apportionv1.Snapshot{
 		AsOf: at * 1e9, Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "lab"}},
-		Nodes: []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{4000}}}},
+		Nodes: []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{4000}}}},
 		Jobs:  []*apportionv1.Job{job(running, apportionv1.TaskStatus_TASK_STATUS_RUNNING, new(uint32(0)))},
 	}
 	if waiting != "" {
@@ -53,8 +53,8 @@ func TestAForecastReadsThePastJobsThatTheServerRemembers(t *testing.T) {
 				Source: &apportionv1.Input_Snapshot{Snapshot: now}, Rule: &apportionv1.Input_Policy{Policy: policy},
 			},
 			Forecast: &apportionv1.ForecastStep{
-				Job: &apportionv1.Jobs{Uid: []string{"mine"}}, Seed: 1, Arrivals: true, Remembered: name,
-				Running: []uint32{0}, Started: []int64{now.GetAsOf() - 100e9},
+				Job: &apportionv1.Jobs{Uids: []string{"mine"}}, Seed: 1, Arrivals: true, Remembered: name,
+				RunningJobs: []uint32{0}, StartedUnixNanos: []int64{now.GetAsOf() - 100e9},
 			},
 		})
 		return out.GetForecast(), err

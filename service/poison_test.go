@@ -26,12 +26,12 @@ func secret(t *testing.T, word string, tasks int) *apportionv1.SimulateRequest {
 	}
 	return parse(t, &apportionv1.SimulateRequest{}, fmt.Sprintf(`
 		input { snapshot {
-			dimensions: "cpu" nodes { name: "%[1]s" allocatable { dimension: 0 amount: 8000 } } queues { name: "%[1]s" }
-			jobs { uid: "%[1]s" queue: "%[1]s" groups { role: "%[1]s" request { dimension: 0 amount: 1000 } %[2]s } }
+			dimensions: "cpu" nodes { name: "%[1]s" allocatable { dimensions: 0 amounts: 8000 } } queues { name: "%[1]s" }
+			jobs { uid: "%[1]s" queue: "%[1]s" groups { role: "%[1]s" request { dimensions: 0 amounts: 1000 } %[2]s } }
 		} policy { tiers { plugins { proportion {} } } } }
 		steps { inspect { nodes: true jobs: true tasks: true } }
 		steps { shares {} }
-		steps { allocatable { tasks { index: 0 } } }`, word, all.String()))
+		steps { allocatable { tasks { indices: 0 } } }`, word, all.String()))
 }
 
 // TestNoByteOfOneRequestIsSeenInAnother overwrites whatever memory is given back, and lets the race detector watch who still reads it.

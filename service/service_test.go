@@ -92,12 +92,12 @@ func requireFault(t *testing.T, err error, code codes.Code, reason string) (meta
 const input = `
 snapshot {
   dimensions: "cpu"
-  nodes { name: "n0" allocatable { dimension: 0 amount: 10000 } }
+  nodes { name: "n0" allocatable { dimensions: 0 amounts: 10000 } }
   queues { name: "ml" } queues { name: "web" }
-  jobs { uid: "train" queue: "ml" phase: JOB_PHASE_RUNNING groups { request { dimension: 0 amount: 3000 }
+  jobs { uid: "train" queue: "ml" phase: JOB_PHASE_RUNNING groups { request { dimensions: 0 amounts: 3000 }
     tasks { uid: "t0" status: TASK_STATUS_RUNNING node: 0 } tasks { uid: "t1" status: TASK_STATUS_RUNNING node: 0 }
     tasks { uid: "t2" status: TASK_STATUS_RUNNING node: 0 } } }
-  jobs { uid: "serve" queue: "web" min_resources { dimension: 0 amount: 1000 } groups { request { dimension: 0 amount: 1000 } tasks { uid: "s0" } } }
+  jobs { uid: "serve" queue: "web" min_resources { dimensions: 0 amounts: 1000 } groups { request { dimensions: 0 amounts: 1000 } tasks { uid: "s0" } } }
 }
 policy { tiers { plugins { proportion {} } } }`
 
@@ -112,7 +112,7 @@ func TestEachTypedCallAnswersItsQuestion(t *testing.T) {
 
 	shares, err := r.EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: inputOf(t)})
 	require.NoError(t, err)
-	require.Equal(t, []float64{9000, 0}, shares.GetShares().GetPlugins()[0].GetQueues()[0].GetDeserved().GetAmount())
+	require.Equal(t, []float64{9000, 0}, shares.GetShares().GetPlugins()[0].GetQueues()[0].GetDeserved().GetAmounts())
 	require.Equal(t, []string{"cpu", "memory"}, shares.GetBasis().GetDimensions())
 	require.Empty(t, shares.GetBasis().GetSnapshotDigest())
 	require.Regexp(t, "^sha256:[0-9a-f]{64}$", shares.GetBasis().GetPolicyDigest())
@@ -122,16 +122,16 @@ func TestEachTypedCallAnswersItsQuestion(t *testing.T) {
 	require.Len(t, enqueue.GetEnqueue().GetJobs(), 2)
 
 	allocatable, err := r.CheckAllocatable(ctx, parse(t, &apportionv1.CheckAllocatableRequest{Input: inputOf(t)},
-		`allocatable { tasks { uid: "s0" } } preemptive { tasks { uid: "s0" } }`))
+		`allocatable { tasks { uids: "s0" } } preemptive { tasks { uids: "s0" } }`))
 	require.NoError(t, err)
 	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, allocatable.GetAllocatable().GetTasks()[0].GetVerdict().GetVote())
 	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, allocatable.GetPreemptive().GetTasks()[0].GetVerdict().GetVote())
 
-	victims, err := r.SelectVictims(ctx, parse(t, &apportionv1.SelectVictimsRequest{Input: inputOf(t)}, `reclaim { claimant { uid: "s0" } }`))
+	victims, err := r.SelectVictims(ctx, parse(t, &apportionv1.SelectVictimsRequest{Input: inputOf(t)}, `reclaim { claimant { uids: "s0" } }`))
 	require.NoError(t, err)
 	require.True(t, victims.GetVictims().GetDecided())
 
-	nodes, err := r.ScoreNodes(ctx, parse(t, &apportionv1.ScoreNodesRequest{Input: inputOf(t)}, `nodes { tasks { uid: "s0" } }`))
+	nodes, err := r.ScoreNodes(ctx, parse(t, &apportionv1.ScoreNodesRequest{Input: inputOf(t)}, `nodes { tasks { uids: "s0" } }`))
 	require.NoError(t, err)
 	require.Equal(t, []bool{true}, nodes.GetNodes().GetTasks()[0].GetFits())
 

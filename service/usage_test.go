@@ -184,9 +184,9 @@ func TestUsageIsRefusedWithItsReason(t *testing.T) {
 	}{
 		"no snapshot is named":     {&apportionv1.GetUsageRequest{}, codes.InvalidArgument, "INVALID_REQUEST"},
 		"the server keeps no such": {&apportionv1.GetUsageRequest{Name: "other"}, codes.NotFound, "SNAPSHOT_NAME_NOT_FOUND"},
-		"it ends before it begins": {&apportionv1.GetUsageRequest{Name: "file", From: new(int64(2)), Until: new(int64(1))}, codes.InvalidArgument, "INVALID_REQUEST"},
+		"it ends before it begins": {&apportionv1.GetUsageRequest{Name: "file", StartTime: new(int64(2)), EndTime: new(int64(1))}, codes.InvalidArgument, "INVALID_REQUEST"},
 		"there are too many periods": {
-			&apportionv1.GetUsageRequest{Name: "file", Until: new(int64(1) << 62), Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY},
+			&apportionv1.GetUsageRequest{Name: "file", EndTime: new(int64(1) << 62), Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY},
 			codes.InvalidArgument, "INVALID_REQUEST",
 		},
 		"the answer is too large": {&apportionv1.GetUsageRequest{Name: "file", Owners: true}, codes.OutOfRange, "ANSWER_TOO_LARGE"},

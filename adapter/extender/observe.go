@@ -103,9 +103,9 @@ func (r *record) end(ctx context.Context, sent []byte) {
 	}
 }
 
-func tasksOf(uids ...string) *apportionv1.Tasks { return &apportionv1.Tasks{Uid: uids} }
+func tasksOf(uids ...string) *apportionv1.Tasks { return &apportionv1.Tasks{Uids: uids} }
 
-func jobsOf(uid string) *apportionv1.Jobs { return &apportionv1.Jobs{Uid: []string{uid}} }
+func jobsOf(uid string) *apportionv1.Jobs { return &apportionv1.Jobs{Uids: []string{uid}} }
 
 func statusStep(uid string, status model.Status) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{
@@ -125,7 +125,7 @@ func (r *record) booked(uid string, from, as model.Status, node model.NodeID) {
 	r.changed(func() *apportionv1.Step {
 		step := &apportionv1.AllocateStep{Tasks: tasksOf(uid)}
 		if node != model.None {
-			step.Node = []uint32{uint32(node)}
+			step.Nodes = []uint32{uint32(node)}
 		}
 		return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: step}}
 	})

@@ -185,10 +185,10 @@ func forgetPlacement(s *apportionv1.Snapshot) {
 	for _, j := range s.Jobs {
 		j.Condition = ""
 		for _, g := range j.Groups {
-			g.NodeSet, g.Unjudged = "", nil
+			g.NodeSet, g.UnjudgedConstraints = "", nil
 			for _, t := range g.Tasks {
 				if d := t.GetDetail(); d != nil {
-					d.NodeSet, d.Unjudged, d.Condition = "", nil, ""
+					d.NodeSet, d.UnjudgedConstraints, d.Condition = "", nil, ""
 				}
 			}
 		}
@@ -215,7 +215,7 @@ func forgetUnused(s *apportionv1.Snapshot) {
 	}
 	used := make([]bool, len(s.Dimensions))
 	for _, r := range all {
-		for _, d := range r.GetDimension() {
+		for _, d := range r.GetDimensions() {
 			used[d] = true
 		}
 	}
@@ -229,8 +229,8 @@ func forgetUnused(s *apportionv1.Snapshot) {
 	}
 	s.Dimensions = left
 	for _, r := range all {
-		for i, d := range r.GetDimension() {
-			r.Dimension[i] = number[d]
+		for i, d := range r.GetDimensions() {
+			r.Dimensions[i] = number[d]
 		}
 	}
 }

@@ -94,7 +94,7 @@ func Read(system System, sources []Source, now time.Time) (*Proposal, error) {
 	}
 	p.Policy = &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{
 		{Plugin: &apportionv1.Plugin_Priority{Priority: &apportionv1.Priority{}}},
-		{Plugin: &apportionv1.Plugin_Gang{Gang: &apportionv1.Gang{}}, Disabled: p.unprotected},
+		{Plugin: &apportionv1.Plugin_Gang{Gang: &apportionv1.Gang{}}, DisabledDecisions: p.unprotected},
 		{Plugin: &apportionv1.Plugin_Fair{Fair: fair}},
 	}}}}
 	if system == Kueue {

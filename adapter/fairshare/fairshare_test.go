@@ -274,7 +274,7 @@ func TestWhatKAIHasBesidesIsNamed(t *testing.T) {
 	}
 	gang := p.Policy.GetTiers()[0].GetPlugins()[1]
 	require.NotNil(t, gang.GetGang())
-	require.Equal(t, []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}, gang.GetDisabled())
+	require.Equal(t, []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}, gang.GetDisabledDecisions())
 }
 
 func TestResourcesOfKAIThatCannotBeReadAreNamed(t *testing.T) {

@@ -16,7 +16,7 @@ func (r *reader) cluster() *Cluster {
 		r.leaveOversized()
 	}
 	own := &apportionv1.KueueSnapshot{}
-	snapshot := &apportionv1.Snapshot{AsOf: nanoseconds(r.now), Kueue: own, Cluster: r.label, LeftOut: r.kindsNotRead()}
+	snapshot := &apportionv1.Snapshot{AsOf: nanoseconds(r.now), Kueue: own, Cluster: r.label, LeftOuts: r.kindsNotRead()}
 	for _, f := range byName(r.flavors) {
 		own.Flavors = append(own.Flavors, f.message)
 	}
@@ -47,7 +47,7 @@ func (r *reader) cluster() *Cluster {
 		}
 		uids[uid] = true
 		if detail := r.place(w); detail != "" {
-			snapshot.LeftOut = append(snapshot.LeftOut, &apportionv1.LeftOut{
+			snapshot.LeftOuts = append(snapshot.LeftOuts, &apportionv1.LeftOut{
 				Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE, Namespace: w.message.Namespace, Name: w.message.Name,
 				Queue: r.Shortened(w.message.Queue), Detail: r.Shortened(detail),
 			})

@@ -107,7 +107,7 @@ func (r *reader) tell(s *apportionv1.Snapshot) {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.String(), b.String()))
 	})
 	for _, f := range r.Faulty {
-		s.LeftOut = append(s.LeftOut, r.LeftOut(f))
+		s.LeftOuts = append(s.LeftOuts, r.LeftOut(f))
 	}
-	s.LeftOut = s.GetLeftOut()[:min(len(s.GetLeftOut()), model.MaxLeftOut)]
+	s.LeftOuts = s.GetLeftOuts()[:min(len(s.GetLeftOuts()), model.MaxLeftOut)]
 }

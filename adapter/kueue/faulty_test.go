@@ -49,7 +49,7 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 		"a name of 5,000 bytes":           {"Workload", named, "metadata.name: it has 5000 bytes, at most 4096 are taken"},
 		"an owner of 5,000 bytes":         {"Workload", strings.Replace(podSets(""), `"uid"`, `"annotations": {"apportion.dev/owner": "`+strings.Repeat("o", 5000)+`"}, "uid"`, 1), "a name or uid has 5000 bytes"},
 		"a resource without a name":       {"Workload", podSets(requesting(`"": 1`)), "pod_sets[0].requests[0].name: the name of a resource is needed"},
-		"usage of a resource without one": {"Workload", assigned, "admission.pod_sets[0].usage[0].resource: the name of a resource is needed"},
+		"usage of a resource without one": {"Workload", assigned, "admission.pod_sets[0].usages[0].resource: the name of a resource is needed"},
 		"two pod sets of one name":        {"Workload", podSets(`{"name": "m"}, {"name": "m"}`), `pod_sets[1].name: "m" is there twice`},
 		"a pod set without a name":        {"Workload", podSets(`{}`), "pod_sets[0].name: a name is needed"},
 		"fewer than no pods":              {"Workload", podSets(`{"name": "m", "count": -5}`), "pod_sets[0].count: -5 is negative"},
@@ -84,13 +84,13 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 			got := held.Cluster(now)
 			require.Len(t, got.Faulty, 1)
 			require.Contains(t, got.Faulty[0].Problems.Error(), c.says)
-			out := got.Snapshot.GetLeftOut()
+			out := got.Snapshot.GetLeftOuts()
 			require.Len(t, out, 1)
 			require.Equal(t, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, out[0].GetCause())
 			require.Equal(t, c.kind, out[0].GetKind())
 			require.Equal(t, "x", out[0].GetName()[:1])
 			require.Contains(t, out[0].GetDetail(), c.says[strings.Index(c.says, ": ")+1:])
-			got.Snapshot.LeftOut = nil
+			got.Snapshot.LeftOuts = nil
 			require.True(t, proto.Equal(want.Snapshot, got.Snapshot), "%v\n%v", want.Snapshot, got.Snapshot)
 			data, err := proto.Marshal(got.Snapshot)
 			require.NoError(t, err)
@@ -108,6 +108,6 @@ func TestAWorkloadOfAQueueWithALongNameStaysWithinTheLimits(t *testing.T) {
 	require.NoError(t, err)
 	held.Put(object)
 	snapshot := held.Cluster(now).Snapshot
-	require.Len(t, snapshot.GetLeftOut(), 1)
-	require.LessOrEqual(t, len(snapshot.GetLeftOut()[0].GetDetail()), 1000)
+	require.Len(t, snapshot.GetLeftOuts(), 1)
+	require.LessOrEqual(t, len(snapshot.GetLeftOuts()[0].GetDetail()), 1000)
 }

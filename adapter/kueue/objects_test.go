@@ -74,7 +74,7 @@ func TestAFollowedObjectThatIsInvalidIsLeftOutAndNamed(t *testing.T) {
 	require.Len(t, cluster.Snapshot.GetJobs(), 1)
 	require.Len(t, cluster.Faulty, 1)
 	require.Contains(t, cluster.Faulty[0].String(), `ClusterQueue b: spec.queueingStrategy`)
-	require.Equal(t, "b", cluster.Snapshot.GetLeftOut()[0].GetName())
+	require.Equal(t, "b", cluster.Snapshot.GetLeftOuts()[0].GetName())
 	require.True(t, put("ClusterQueue", `{"metadata": {"name": "b"}}`))
 	require.Empty(t, followed.Cluster(now).Faulty)
 }

@@ -107,7 +107,7 @@ func (r *reader) few(members []member, trees []*accountTree) bool {
 	used := map[string]int{}
 	for _, w := range r.workloads {
 		for _, set := range w.message.GetKueue().GetAdmission().GetPodSets() {
-			used[w.admitted] += len(set.GetUsage())
+			used[w.admitted] += len(set.GetUsages())
 		}
 	}
 	total := 0
@@ -229,7 +229,7 @@ func (r *reader) listAccounts(members []member, trees []*accountTree) []member {
 func unnamed(w *apportionv1.Job, named map[account]bool) map[account]bool {
 	var out map[account]bool
 	for _, set := range w.GetKueue().GetAdmission().GetPodSets() {
-		for _, u := range set.GetUsage() {
+		for _, u := range set.GetUsages() {
 			if a := (account{u.GetFlavor(), u.GetResource()}); !named[a] {
 				if out == nil {
 					out = map[account]bool{}

@@ -40,7 +40,7 @@ func TestThePatchesOfEachRemedyMakeIt(t *testing.T) {
 			return cluster.Snapshot
 		}
 		snapshot := read(data)
-		if len(snapshot.GetLeftOut()) > 0 {
+		if len(snapshot.GetLeftOuts()) > 0 {
 			continue
 		}
 		found, err := client.InProcess().Remedies(t.Context(), client.Input{Snapshot: snapshot, Policy: policy}, client.RemediesQuestion{Job: job})

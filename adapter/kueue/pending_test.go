@@ -38,7 +38,7 @@ func TestEachCauseOfPendingIsTold(t *testing.T) {
 // sentenceOf returns why a workload waits.
 func sentenceOf(t *testing.T, snapshot *apportionv1.Snapshot, policy *apportionv1.Policy, job string) string {
 	t.Helper()
-	for _, l := range snapshot.GetLeftOut() {
+	for _, l := range snapshot.GetLeftOuts() {
 		if l.GetNamespace()+"/"+l.GetName() == job {
 			return text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l})
 		}

@@ -113,7 +113,7 @@ func labelList(set map[string]string) []*apportionv1.KueueLabel {
 func tolerations(list []toleration) []*apportionv1.KueueToleration {
 	var out []*apportionv1.KueueToleration
 	for _, t := range list {
-		out = append(out, &apportionv1.KueueToleration{Key: t.Key, Operator: t.Operator, Value: t.Value, Effect: t.Effect})
+		out = append(out, &apportionv1.KueueToleration{Key: t.Key, Comparison: t.Operator, Value: t.Value, Effect: t.Effect})
 	}
 	return out
 }
@@ -312,7 +312,7 @@ func (r *reader) localQueue(meta objects.Metadata, o *localQueueObject) (*localQ
 	consumed := o.Status.FairSharing.Status.Consumed
 	for _, name := range sortedKeys(consumed) {
 		if parsed, ok := r.parse(consumed[name], path+name); ok {
-			q.message.Consumed = append(q.message.Consumed, &apportionv1.KueueUsage{Name: name, Amount: parsed.AsApproximateFloat64()})
+			q.message.ConsumedUsages = append(q.message.ConsumedUsages, &apportionv1.KueueUsage{Name: name, Amount: parsed.AsApproximateFloat64()})
 		}
 	}
 	return q, true

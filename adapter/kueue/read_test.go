@@ -95,10 +95,10 @@ func TestObjectsOfOlderVersionsAreRead(t *testing.T) {
 	require.Len(t, s.GetJobs(), 1)
 	set := s.GetJobs()[0].GetKueue().GetPodSets()[0]
 	require.EqualValues(t, 250, set.GetRequests()[0].GetAmount(), "a limit stands for a request that is missing")
-	require.Equal(t, []apportionv1.KueueUnjudged{apportionv1.KueueUnjudged_KUEUE_UNJUDGED_CHECKS}, s.GetJobs()[0].GetKueue().GetUnjudged())
-	require.Len(t, s.GetLeftOut(), 2)
-	require.Equal(t, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD, s.GetLeftOut()[0].GetCause(), "the flavors of its quota are missing")
-	require.Equal(t, "LocalQueue ns/other does not exist", s.GetLeftOut()[1].GetDetail())
+	require.Equal(t, []apportionv1.KueueUnjudged{apportionv1.KueueUnjudged_KUEUE_UNJUDGED_CHECKS}, s.GetJobs()[0].GetKueue().GetUnjudgedParts())
+	require.Len(t, s.GetLeftOuts(), 2)
+	require.Equal(t, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD, s.GetLeftOuts()[0].GetCause(), "the flavors of its quota are missing")
+	require.Equal(t, "LocalQueue ns/other does not exist", s.GetLeftOuts()[1].GetDetail())
 }
 
 func TestFaultsNameTheObjectAndTheField(t *testing.T) {

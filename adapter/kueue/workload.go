@@ -246,8 +246,8 @@ func nanoseconds(t time.Time) int64 {
 
 // unjudged adds the name of something that is not judged, unless it is listed already.
 func unjudged(m *apportionv1.KueueWorkload, what apportionv1.KueueUnjudged) {
-	if !slices.Contains(m.Unjudged, what) {
-		m.Unjudged = append(m.Unjudged, what)
+	if !slices.Contains(m.UnjudgedParts, what) {
+		m.UnjudgedParts = append(m.UnjudgedParts, what)
 	}
 }
 
@@ -273,13 +273,13 @@ func (r *reader) readPodSet(p *podSet, path string, own *apportionv1.KueueWorklo
 		q := requests[name]
 		m.Requests = append(m.Requests, &apportionv1.KueueAmount{Name: string(name), Amount: max(0, amountOf(string(name), &q))})
 	}
-	m.NodeSelector = labelList(pod.Spec.NodeSelector)
+	m.SelectorLabels = labelList(pod.Spec.NodeSelector)
 	for _, t := range pod.Spec.Tolerations {
 		m.Tolerations = append(m.Tolerations, &apportionv1.KueueToleration{
-			Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: string(t.Effect),
+			Key: t.Key, Comparison: string(t.Operator), Value: t.Value, Effect: string(t.Effect),
 		})
 	}
-	m.NodeAffinity = nodeAffinity(pod.Spec.Affinity)
+	m.AffinityTerms = nodeAffinity(pod.Spec.Affinity)
 }
 
 // nodeAffinity returns the terms of the required node affinity.
@@ -292,7 +292,7 @@ func nodeAffinity(a *corev1.Affinity) []*apportionv1.KueueNodeTerm {
 		term := &apportionv1.KueueNodeTerm{}
 		for _, e := range t.MatchExpressions {
 			term.Expressions = append(term.Expressions, &apportionv1.KueueRequirement{
-				Key: e.Key, Operator: string(e.Operator), Values: e.Values,
+				Key: e.Key, Comparison: string(e.Operator), Values: e.Values,
 			})
 		}
 		terms = append(terms, term)
@@ -346,13 +346,13 @@ func (r *reader) admission(a *admission) *apportionv1.KueueAdmission {
 		set := &apportionv1.KueueAdmittedPodSet{Name: p.Name, Count: p.Count}
 		for _, name := range sortedKeys(p.ResourceUsage) {
 			path := fmt.Sprintf("status.admission.podSetAssignments[%d].resourceUsage.%s", i, name)
-			set.Usage = append(set.Usage, &apportionv1.KueueFlavoredUsage{
+			set.Usages = append(set.Usages, &apportionv1.KueueFlavoredUsage{
 				Resource: name, Flavor: p.Flavors[name], Amount: new(r.amount(name, p.ResourceUsage[name], path)),
 			})
 		}
 		for _, name := range sortedKeys(p.Flavors) {
 			if _, ok := p.ResourceUsage[name]; !ok {
-				set.Usage = append(set.Usage, &apportionv1.KueueFlavoredUsage{Resource: name, Flavor: p.Flavors[name]})
+				set.Usages = append(set.Usages, &apportionv1.KueueFlavoredUsage{Resource: name, Flavor: p.Flavors[name]})
 			}
 		}
 		m.PodSets = append(m.PodSets, set)

@@ -77,7 +77,7 @@ func LeftOutOfKueue(c *kueue.Cluster) []*apportionv1.Warning {
 			Message: "ResourceFlavor " + name + ": no node has its labels now, and pods that are admitted in it wait for one",
 		})
 	}
-	for _, l := range c.Snapshot.GetLeftOut() {
+	for _, l := range c.Snapshot.GetLeftOuts() {
 		switch l.GetCause() {
 		case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD:
 		default:

@@ -171,7 +171,7 @@ func (d *dimensions) message(a *amounts) *apportionv1.Resource {
 			index = uint32(len(d.names))
 			d.byName[entry.name], d.names = index, append(d.names, entry.name.Value())
 		}
-		r.Dimension, r.Amount = append(r.Dimension, index), append(r.Amount, entry.amount)
+		r.Dimensions, r.Amounts = append(r.Dimensions, index), append(r.Amounts, entry.amount)
 	}
 	d.written = append(d.written, r)
 	return r
@@ -215,13 +215,13 @@ func renumber(r *apportionv1.Resource, final []uint32) {
 		dimension uint32
 		amount    float64
 	}
-	entries := make([]entry, len(r.Dimension))
-	for i, index := range r.Dimension {
-		entries[i] = entry{final[index], r.Amount[i]}
+	entries := make([]entry, len(r.Dimensions))
+	for i, index := range r.Dimensions {
+		entries[i] = entry{final[index], r.Amounts[i]}
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.dimension, b.dimension) })
 	for i, e := range entries {
-		r.Dimension[i], r.Amount[i] = e.dimension, e.amount
+		r.Dimensions[i], r.Amounts[i] = e.dimension, e.amount
 	}
 }
 

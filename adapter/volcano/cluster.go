@@ -48,7 +48,7 @@ func (r *reader) cluster() (*Cluster, error) {
 		snapshot.Jobs = append(snapshot.Jobs, j.message)
 		origins, placed = append(origins, j.written), append(placed, j.placed)
 	}
-	snapshot.LeftOut = r.leftOut
+	snapshot.LeftOuts = r.leftOut
 	cluster := &Cluster{
 		Account: r.Account, Snapshot: snapshot, Warnings: r.Warnings.All(), Nothing: len(r.given) == 0,
 		Started: started, HasPods: len(r.pods) > 0 || r.Listed[podKind] || len(r.Faulty) > 0,

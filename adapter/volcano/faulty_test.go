@@ -163,12 +163,12 @@ func with(t fataler, item json.RawMessage, field string, value any) json.RawMess
 // withoutFaulty returns a snapshot without what says that objects are left out because they are invalid.
 func withoutFaulty(s *apportionv1.Snapshot) *apportionv1.Snapshot {
 	s = proto.CloneOf(s)
-	s.LeftOut = slices.DeleteFunc(s.LeftOut, func(l *apportionv1.LeftOut) bool {
+	s.LeftOuts = slices.DeleteFunc(s.LeftOuts, func(l *apportionv1.LeftOut) bool {
 		return l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID
 	})
 	for _, j := range s.Jobs {
 		j.Groups = slices.DeleteFunc(j.Groups, func(g *apportionv1.TaskGroup) bool {
-			return slices.Contains(g.GetUnjudged(), apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_LEFT_OUT)
+			return slices.Contains(g.GetUnjudgedConstraints(), apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_LEFT_OUT)
 		})
 	}
 	return s
@@ -350,12 +350,12 @@ func TestAJobWhosePodIsLeftOutSaysSo(t *testing.T) {
 			last = j.GetGroups()[len(j.GetGroups())-1]
 		}
 	}
-	require.Equal(t, []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_LEFT_OUT}, last.GetUnjudged())
+	require.Equal(t, []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_LEFT_OUT}, last.GetUnjudgedConstraints())
 	require.EqualValues(t, 1, last.GetCounts()[0].GetCount())
 	require.True(t, proto.Equal(&apportionv1.LeftOut{
 		Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, Kind: "Pod", Namespace: "language", Name: "pretrain-7b-worker-0", Queue: "language",
 		Job: "pretrain-7b", Detail: fmt.Sprintf(`spec.priority: not a whole number between %d and %d: "high"`, math.MinInt32, math.MaxInt32),
-	}, s.GetLeftOut()[0]), "%v", s.GetLeftOut()[0])
+	}, s.GetLeftOuts()[0]), "%v", s.GetLeftOuts()[0])
 }
 
 func TestTwoPodsOfOneUIDAreNotBothTasks(t *testing.T) {
@@ -367,7 +367,7 @@ func TestTwoPodsOfOneUIDAreNotBothTasks(t *testing.T) {
 	}
 	s := ofObjects(t, o)
 	requireAccepted(t, s, limits())
-	require.Equal(t, `the uid "same" is that of another pod`, s.GetLeftOut()[0].GetDetail())
+	require.Equal(t, `the uid "same" is that of another pod`, s.GetLeftOuts()[0].GetDetail())
 }
 
 func TestADumpWithFaultyObjectsAnswersAboutTheRest(t *testing.T) {

@@ -119,7 +119,7 @@ func waitingTasks(s *apportionv1.Snapshot) map[string]waitingTask {
 		for _, g := range j.GetGroups() {
 			for _, task := range g.GetTasks() {
 				if task.Node == nil {
-					out[j.GetNamespace()+"/"+task.GetName()] = waitingTask{n, slices.Concat(g.GetUnjudged(), task.GetDetail().GetUnjudged())}
+					out[j.GetNamespace()+"/"+task.GetName()] = waitingTask{n, slices.Concat(g.GetUnjudgedConstraints(), task.GetDetail().GetUnjudgedConstraints())}
 				}
 				n++
 			}

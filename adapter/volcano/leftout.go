@@ -82,7 +82,7 @@ func (r *reader) alone(before *entities) *apportionv1.Snapshot {
 		s.Jobs = append(s.Jobs, &apportionv1.Job{
 			Name: cmp.Or(p.group, queueName), Namespace: p.namespace, Queue: queueName, Groups: []*apportionv1.TaskGroup{group},
 		})
-		s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{Name: p.task.GetName(), Scheduler: p.scheduler})
+		s.LeftOuts = append(s.LeftOuts, &apportionv1.LeftOut{Name: p.task.GetName(), Scheduler: p.scheduler})
 	}
 	s.Dimensions = d.finish()
 	return s

@@ -40,8 +40,8 @@ func TestLimitsForNodeGroupsAreReadAsVolcanoReadsThem(t *testing.T) {
 					got = limits{}
 				}
 				got[l.GetGroup()] = map[string]float64{}
-				for i, d := range l.GetLimit().GetDimension() {
-					got[l.GetGroup()][s.GetDimensions()[d]] = l.GetLimit().GetAmount()[i]
+				for i, d := range l.GetLimit().GetDimensions() {
+					got[l.GetGroup()][s.GetDimensions()[d]] = l.GetLimit().GetAmounts()[i]
 				}
 			}
 			require.Equal(t, story.want, got)

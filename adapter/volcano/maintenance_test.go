@@ -37,7 +37,7 @@ func TestMaintenanceOfNodesIsReadFromTheirAnnotation(t *testing.T) {
 				require.Equal(t, "maintenance", r.GetReason())
 				require.Nil(t, r.GetRequest())
 				require.Empty(t, r.GetHolder())
-				got = append(got, [2]int64{r.GetFrom(), r.GetUntil()})
+				got = append(got, [2]int64{r.GetStartUnixNano(), r.GetEndUnixNano()})
 			}
 			require.Equal(t, story.want, got)
 			if story.warning == "" {

@@ -70,10 +70,10 @@ status: {state: Closing}
 		"dimensions": ["cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "pods"],
 		"queues": [{
 			"name": "eng", "parent": "root", "weight": 7, "priority": -3, "state": "QUEUE_STATE_CLOSING", "reclaimable": false,
-			"capability": {"dimension": [0, 1, 3, 4], "amount": [1500, 2, 500, 3]},
-			"guarantee": {"dimension": [1], "amount": [7e18]},
-			"deserved": {"dimension": [0, 2], "amount": [0, 1000]},
-			"nodeGroupAffinity": {"affinity": {"required": ["a", "b"]}, "antiAffinity": {}},
+			"capability": {"dimensions": [0, 1, 3, 4], "amounts": [1500, 2, 500, 3]},
+			"guarantee": {"dimensions": [1], "amounts": [7e18]},
+			"deserved": {"dimensions": [0, 2], "amounts": [0, 1000]},
+			"nodeGroupAffinity": {"affinity": {"requiredGroups": ["a", "b"]}, "antiAffinity": {}},
 			"fairShareHierarchy": {"path": "root/eng", "weights": "1/8"},
 			"createTime": "1767323045000000000"
 		}]
@@ -143,8 +143,8 @@ func TestJobsOfUnknownQueuesAreDroppedButTheirPodsStillUseTheirNodes(t *testing.
 	require.Len(t, s.Jobs, 1)
 	require.Len(t, s.Jobs[0].Groups[0].Tasks, 1)
 	requireMessage(t, `{
-		"name": "n", "allocatable": {"dimension": [0], "amount": [8000]},
-		"usedByOthers": {"dimension": [0, 1, 2], "amount": [2000, 5, 3]}
+		"name": "n", "allocatable": {"dimensions": [0], "amounts": [8000]},
+		"usedByOthers": {"dimensions": [0, 1, 2], "amounts": [2000, 5, 3]}
 	}`, s.Nodes[0])
 	require.Equal(t, []string{
 		`cluster.yaml:9: PodGroup ns/lost is left out with its pods: there is no queue "gone"`,
@@ -202,18 +202,18 @@ func TestTasksOfARoleShareTheCommonestRequest(t *testing.T) {
 		"groups": [
 			{"role": "extra", "minAvailable": 1},
 			{
-				"role": "worker", "minAvailable": 0, "request": {"dimension": [0, 1], "amount": [2000, 1]},
+				"role": "worker", "minAvailable": 0, "request": {"dimensions": [0, 1], "amounts": [2000, 1]},
 				"tasks": [
-					{"name": "a", "status": "TASK_STATUS_PENDING", "detail": {"request": {"dimension": [0, 1], "amount": [1000, 1]}}},
+					{"name": "a", "status": "TASK_STATUS_PENDING", "detail": {"request": {"dimensions": [0, 1], "amounts": [1000, 1]}}},
 					{"name": "b", "status": "TASK_STATUS_PENDING"},
 					{"name": "d", "status": "TASK_STATUS_PENDING"}
 				]
 			},
 			{
-				"request": {"dimension": [0, 1], "amount": [4000, 1]},
+				"request": {"dimensions": [0, 1], "amounts": [4000, 1]},
 				"tasks": [
 					{"name": "c", "status": "TASK_STATUS_PENDING"},
-					{"name": "e", "status": "TASK_STATUS_PENDING", "detail": {"request": {"dimension": [0, 1], "amount": [3000, 1]}}}
+					{"name": "e", "status": "TASK_STATUS_PENDING", "detail": {"request": {"dimensions": [0, 1], "amounts": [3000, 1]}}}
 				]
 			}
 		]
@@ -230,7 +230,7 @@ func TestNodesOfferOversubscribedResourcesToo(t *testing.T) {
 {kind: Node, metadata: {name: bare}}
 `)
 	requireMessage(t, `{"dimensions": ["cpu", "memory", "nvidia.com/gpu"], "nodes": [
-		{"name": "n", "group": "", "allocatable": {"dimension": [0, 1, 2], "amount": [2000, 1024, 0]},
+		{"name": "n", "group": "", "allocatable": {"dimensions": [0, 1, 2], "amounts": [2000, 1024, 0]},
 			"unschedulable": {"cause": "UNSCHEDULABLE_CAUSE_CORDONED"}},
 		{"name": "bare", "allocatable": {}}
 	]}`, cluster.Snapshot)
@@ -270,7 +270,7 @@ items:
 
 func TestAmountsThatOverflowAreReadAsVolcanoReadsThem(t *testing.T) {
 	cluster := read(t, `{kind: Queue, metadata: {name: q}, spec: {capability: {cpu: 10P, memory: 7E, nvidia.com/gpu: 1P}}}`)
-	requireMessage(t, `{"dimension": [0, 1, 2], "amount": [0, 7e18, 1e18]}`, cluster.Snapshot.Queues[0].Capability)
+	requireMessage(t, `{"dimensions": [0, 1, 2], "amounts": [0, 7e18, 1e18]}`, cluster.Snapshot.Queues[0].Capability)
 	require.Equal(t, []string{
 		`cluster.yaml:1: spec.capability.cpu: exceeds Volcano's range; it reads "10P" as 0`,
 	}, texts(cluster.Warnings))

@@ -122,16 +122,16 @@ func Downtime(period string) (*apportionv1.NodeReservation, error) {
 	case !countable(from) || !countable(until):
 		return nil, errTooFar
 	}
-	return &apportionv1.NodeReservation{From: from.UnixNano(), Until: until.UnixNano(), Reason: "maintenance"}, nil
+	return &apportionv1.NodeReservation{StartUnixNano: from.UnixNano(), EndUnixNano: until.UnixNano(), Reason: "maintenance"}, nil
 }
 
 // WriteDowntime is the inverse of Downtime. A period without an end ends with the slash.
 func WriteDowntime(period *apportionv1.NodeReservation) string {
 	end := ""
-	if period.GetUntil() != 0 {
-		end = writtenMoment(period.GetUntil())
+	if period.GetEndUnixNano() != 0 {
+		end = writtenMoment(period.GetEndUnixNano())
 	}
-	return fmt.Sprintf("%s/%s", writtenMoment(period.GetFrom()), end)
+	return fmt.Sprintf("%s/%s", writtenMoment(period.GetStartUnixNano()), end)
 }
 
 func writtenMoment(nanoseconds int64) string {

@@ -226,7 +226,7 @@ func TestAnObjectThatCannotBeReadIsLeftOutAndNamed(t *testing.T) {
 	require.Len(t, cluster.Snapshot.GetQueues(), 1)
 	require.Len(t, cluster.Faulty, 1)
 	require.Equal(t, `Queue bad: spec.capability.cpu: not a quantity: "many"`, cluster.Faulty[0].String())
-	require.Equal(t, "bad", cluster.Snapshot.GetLeftOut()[0].GetName())
+	require.Equal(t, "bad", cluster.Snapshot.GetLeftOuts()[0].GetName())
 	for _, text := range []string{"", "[", "7", "null"} {
 		_, err := o.Read(kind, []byte(text))
 		require.Error(t, err, text)

@@ -103,9 +103,9 @@ func Patches(snapshot *lookup.Snapshot, names wording.Names, cluster *Cluster, j
 	if r.MinAvailable != nil {
 		p.set(group, int64(r.GetMinAvailable()), specField, "minMember")
 	}
-	for i, d := range r.GetMinResources().GetDimension() {
+	for i, d := range r.GetMinResources().GetDimensions() {
 		name := names.Dimension(d)
-		p.set(group, quantity.Format(name, r.GetMinResources().GetAmount()[i]), specField, "minResources", name)
+		p.set(group, quantity.Format(name, r.GetMinResources().GetAmounts()[i]), specField, "minResources", name)
 	}
 	for _, of := range p.order {
 		out = append(out, of.Merge(of.name, p.parts[of]))

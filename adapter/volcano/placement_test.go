@@ -167,17 +167,17 @@ func TestConstraintsThatAreNotJudgedAreNamed(t *testing.T) {
 		`resourceClaims: [{name: gpu}]`:                                                                                                                  {constraintResourceClaims},
 	} {
 		t.Run(spec, func(t *testing.T) {
-			require.Equal(t, want, onRacks(t, spec).Jobs[0].Groups[0].Unjudged)
+			require.Equal(t, want, onRacks(t, spec).Jobs[0].Groups[0].UnjudgedConstraints)
 		})
 	}
 	t.Run("what only one task has stands at that task", func(t *testing.T) {
 		group := onRacks(t, `resourceClaims: [{name: gpu}]`, ``).Jobs[0].Groups[0]
-		require.Empty(t, group.Unjudged)
-		require.Equal(t, []apportionConstraint{constraintResourceClaims}, group.Tasks[0].Detail.Unjudged)
+		require.Empty(t, group.UnjudgedConstraints)
+		require.Equal(t, []apportionConstraint{constraintResourceClaims}, group.Tasks[0].Detail.UnjudgedConstraints)
 	})
 	t.Run("a hard network topology holds for every group", func(t *testing.T) {
 		s := read(t, strings.Replace(racks, "spec: {queue: q}", "spec: {queue: q, minTaskMember: {worker: 1}, networkTopology: {mode: hard}}", 1)).Snapshot
-		require.Equal(t, []apportionConstraint{constraintNetworkTopology}, s.Jobs[0].Groups[0].Unjudged)
+		require.Equal(t, []apportionConstraint{constraintNetworkTopology}, s.Jobs[0].Groups[0].UnjudgedConstraints)
 	})
 }
 

@@ -25,8 +25,8 @@ status: {%s}
 	group := s.Jobs[0].Groups[0]
 	require.Len(t, group.Tasks, 1)
 	asks := make(map[string]float64)
-	for i, index := range group.Request.Dimension {
-		asks[s.Dimensions[index]] = group.Request.Amount[i]
+	for i, index := range group.Request.Dimensions {
+		asks[s.Dimensions[index]] = group.Request.Amounts[i]
 	}
 	return group.Tasks[0], asks
 }

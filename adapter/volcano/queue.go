@@ -185,8 +185,8 @@ func (r *reader) terms(v *objects.Value) *apportionv1.NodeGroupTerms {
 		return nil
 	}
 	return &apportionv1.NodeGroupTerms{
-		Required:  r.TextsAt(v.Field(requiredField)),
-		Preferred: r.TextsAt(v.Field(preferredField)),
+		RequiredGroups:  r.TextsAt(v.Field(requiredField)),
+		PreferredGroups: r.TextsAt(v.Field(preferredField)),
 	}
 }
 

@@ -217,8 +217,8 @@ func readingIsUnstable(c *referenceCase) bool {
 // vectorOf is a message in the recorded form, in which cpu and memory are always there.
 func vectorOf(s *apportionv1.Snapshot, r *apportionv1.Resource) vector {
 	v := vector{V: map[string]float64{"cpu": 0, "memory": 0}}
-	for i, index := range r.GetDimension() {
-		v.V[s.Dimensions[index]] += r.Amount[i]
+	for i, index := range r.GetDimensions() {
+		v.V[s.Dimensions[index]] += r.Amounts[i]
 	}
 	return v
 }

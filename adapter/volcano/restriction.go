@@ -56,17 +56,17 @@ func (j *job) restrictTasks() {
 	for i, group := range j.message.Groups {
 		tasks := j.placed[i]
 		group.NodeSet = shared(tasks, func(p *placed) string { return p.placement.set })
-		group.Unjudged = sharedConstraints(tasks)
+		group.UnjudgedConstraints = sharedConstraints(tasks)
 		group.PodClass = shared(tasks, func(p *placed) uint32 { return p.class })
 		if group.Role == leftOutRole {
-			group.Unjudged = append(group.Unjudged, constraintLeftOut)
+			group.UnjudgedConstraints = append(group.UnjudgedConstraints, constraintLeftOut)
 		}
 		if j.topology {
-			group.Unjudged = append(group.Unjudged, constraintNetworkTopology)
+			group.UnjudgedConstraints = append(group.UnjudgedConstraints, constraintNetworkTopology)
 		}
 		for k, p := range tasks {
 			own := slices.DeleteFunc(slices.Clone(p.unjudged), func(c apportionConstraint) bool {
-				return slices.Contains(group.Unjudged, c)
+				return slices.Contains(group.UnjudgedConstraints, c)
 			})
 			if p.placement.set == group.NodeSet && len(own) == 0 && p.class == group.PodClass {
 				continue
@@ -75,7 +75,7 @@ func (j *job) restrictTasks() {
 			if task.Detail == nil {
 				task.Detail = &apportionv1.TaskDetail{}
 			}
-			task.Detail.Unjudged = own
+			task.Detail.UnjudgedConstraints = own
 			if p.class != group.PodClass {
 				task.Detail.PodClass = p.class
 			}

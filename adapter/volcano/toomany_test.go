@@ -54,7 +54,7 @@ func unjudgedOf(s *apportionv1.Snapshot) map[string]int {
 	for _, j := range s.GetJobs() {
 		for _, g := range j.GetGroups() {
 			for _, task := range g.GetTasks() {
-				if len(g.GetUnjudged())+len(task.GetDetail().GetUnjudged()) > 0 {
+				if len(g.GetUnjudgedConstraints())+len(task.GetDetail().GetUnjudgedConstraints()) > 0 {
 					out[j.GetNamespace()]++
 				}
 			}

@@ -238,7 +238,7 @@ func placementOf(t *testing.T, s *apportionv1.Snapshot, task string) (nodes []st
 			if k.GetName() != task {
 				continue
 			}
-			for _, c := range append(g.GetUnjudged(), k.GetDetail().GetUnjudged()...) {
+			for _, c := range append(g.GetUnjudgedConstraints(), k.GetDetail().GetUnjudgedConstraints()...) {
 				unjudged = unjudged || c == apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES
 			}
 			set := g.GetNodeSet()

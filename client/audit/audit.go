@@ -193,9 +193,9 @@ func (a *auditor) add(b Breach, format string, args ...any) {
 // row returns the amounts of a resource by dimension of the answers.
 func (a *auditor) row(r *apportionv1.Resource) []float64 {
 	row := make([]float64, len(a.names.Dimensions))
-	for i, d := range r.GetDimension() {
-		if i < len(r.GetAmount()) && int(d) < len(row) {
-			row[d] = r.GetAmount()[i]
+	for i, d := range r.GetDimensions() {
+		if i < len(r.GetAmounts()) && int(d) < len(row) {
+			row[d] = r.GetAmounts()[i]
 		}
 	}
 	return row

@@ -14,7 +14,7 @@ import (
 // crowd draws a small cluster with nodes that hold one to four of some tasks.
 func crowd(t *rapid.T) *apportionv1.Snapshot {
 	amount := func(most int, name string) *apportionv1.Resource {
-		return &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{
+		return &apportionv1.Resource{Dimensions: []uint32{0, 1}, Amounts: []float64{
 			float64(rapid.IntRange(1, most).Draw(t, name+" cpu") * 500), float64(rapid.IntRange(1, most).Draw(t, name+" memory")) * (1 << 30),
 		}}
 	}

@@ -74,7 +74,7 @@ func result(snapshot *apportionv1.Snapshot, report *audit.Report, p peer) string
 		held, used = append(held, quantity.Short(p.Dimension, x)), used+x
 	}
 	for _, n := range snapshot.GetNodes() {
-		total += n.GetAllocatable().GetAmount()[slices.Index(snapshot.GetDimensions(), p.Dimension)]
+		total += n.GetAllocatable().GetAmounts()[slices.Index(snapshot.GetDimensions(), p.Dimension)]
 	}
 	text := strings.Join(held, ", ")
 	var broken []string

@@ -87,7 +87,7 @@ func (s *state) withheld(block []uint32, held map[string][]float64, d int) (othe
 	}
 	answers, err := s.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{
-			Tasks: &apportionv1.Tasks{Index: block}, Jointly: true,
+			Tasks: &apportionv1.Tasks{Indices: block}, Jointly: true,
 		}}},
 		reclaimStep(block, nil))
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *state) withheld(block []uint32, held map[string][]float64, d int) (othe
 			k.add(v.GetTask(), "")
 		}
 	}
-	for _, spared := range answer.GetSpared() {
+	for _, spared := range answer.GetSparedTasks() {
 		if reason := spared.GetReasons()[0]; reason.GetPlugin() == s.divider && !known(reason.GetCode()) {
 			k.add(spared.GetTask(), text.Reason(s.names, reason))
 		}

@@ -89,7 +89,7 @@ func TestPitfallsOfKueueAreFound(t *testing.T) {
 			}},
 			[]client.Queue{kueueQueue("a", nil)},
 			[]client.Job{kueueJob("waits", "cpu", 1, func(p *apportionv1.KueuePodSet) {
-				p.NodeSelector = []*apportionv1.KueueLabel{{Key: "zone", Value: "b"}}
+				p.SelectorLabels = []*apportionv1.KueueLabel{{Key: "zone", Value: "b"}}
 			})},
 			[]string{"kueue-no-flavor-suits"},
 		},

@@ -13,7 +13,7 @@ import (
 
 func TestWhatIsStatedOfPastUsageAndDoesNotCountIsFound(t *testing.T) {
 	usage := func(dimension uint32, amount int64) *apportionv1.Usage {
-		return &apportionv1.Usage{Dimension: []uint32{dimension}, QuantumSeconds: []int64{amount}}
+		return &apportionv1.Usage{Dimensions: []uint32{dimension}, QuantumSeconds: []int64{amount}}
 	}
 	budget := func(kind apportionv1.BudgetKind, amount, spent int64) *apportionv1.Budget {
 		return &apportionv1.Budget{Kind: kind, Amount: usage(0, amount), Spent: usage(0, spent)}

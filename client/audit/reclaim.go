@@ -80,10 +80,10 @@ func (s *state) evictFor(block []uint32) (bool, error) {
 	}
 	answers, err := s.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{
-			Tasks: &apportionv1.Tasks{Index: block}, Jointly: true,
+			Tasks: &apportionv1.Tasks{Indices: block}, Jointly: true,
 		}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
-			Jobs: &apportionv1.Jobs{Index: []uint32{s.of[block[0]].index}}, OmitNames: true,
+			Jobs: &apportionv1.Jobs{Indices: []uint32{s.of[block[0]].index}}, OmitNames: true,
 		}}})
 	if err != nil || answers[0].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_PERMIT {
 		return false, err
@@ -139,18 +139,18 @@ func (s *state) like(block []uint32) string {
 // planStep asks which plan is made for a claimant.
 func planStep(claimant []uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Evictable{Evictable: &apportionv1.EvictableStep{
-		Claimants: &apportionv1.Tasks{Index: claimant}, Jointly: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+		Claimants: &apportionv1.Tasks{Indices: claimant}, Jointly: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}}}
 }
 
 // reclaimStep asks which tasks a claimant may evict; without candidates, of all tasks.
 func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
 	step := &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Index: claimant}, EligibleOnly: true, OmitNames: true,
+		Claimant: &apportionv1.Tasks{Indices: claimant}, EligibleOnly: true, OmitNames: true,
 		Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}
 	if candidates != nil {
-		step.Candidates = &apportionv1.Tasks{Index: candidates}
+		step.Candidates = &apportionv1.Tasks{Indices: candidates}
 	}
 	return &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}}
 }
@@ -189,7 +189,7 @@ func (s *state) planFor(block []uint32) (victims []uint32, made *apportionv1.Rec
 		}
 		if found := answers[0].GetEvictable(); found.GetPlan() != nil {
 			s.considered += len(s.tasks)/planShare + 1
-			return found.GetReclaim(), found.GetPlan(), nil
+			return found.GetReclaimVictims(), found.GetPlan(), nil
 		}
 		// The server is older than this question.
 		s.fullAnswers = true
@@ -208,7 +208,7 @@ func (s *state) planFor(block []uint32) (victims []uint32, made *apportionv1.Rec
 // carryOut asks for a plan for a block and carries it out.
 func (s *state) carryOut(block []uint32) (bool, error) {
 	victims, made, err := s.planFor(block)
-	if err != nil || !made.GetMade() || len(made.GetNode()) != len(block) {
+	if err != nil || !made.GetMade() || len(made.GetNodes()) != len(block) {
 		return false, err
 	}
 	if len(victims) > 0 {
@@ -217,7 +217,7 @@ func (s *state) carryOut(block []uint32) (bool, error) {
 		}
 	}
 	s.plans = append(s.plans, plan{block[0], victims})
-	return true, s.start(block, made.GetNode())
+	return true, s.start(block, made.GetNodes())
 }
 
 // oneByOne makes room for each task of a block as a scheduler does: on the first node where enough may be evicted.
@@ -260,7 +260,7 @@ func (s *state) one(task uint32) (bool, error) {
 			return false, err
 		}
 		for i, n := range nodes {
-			if order, ok := s.enough(n, task, answers[i].GetReclaim().GetEvictionOrder()); ok {
+			if order, ok := s.enough(n, task, answers[i].GetReclaim().GetEvictions()); ok {
 				return true, s.replace(n, task, order)
 			}
 		}

@@ -171,9 +171,9 @@ func (c *checker) bounds(q *apportionv1.Queue) {
 
 // amountOf returns the amount of a dimension, and whether it is named. Answers number the dimensions of a snapshot as it does.
 func amountOf(r *apportionv1.Resource, dimension int) (float64, bool) {
-	for i, d := range r.GetDimension() {
-		if int(d) == dimension && i < len(r.GetAmount()) {
-			return r.GetAmount()[i], true
+	for i, d := range r.GetDimensions() {
+		if int(d) == dimension && i < len(r.GetAmounts()) {
+			return r.GetAmounts()[i], true
 		}
 	}
 	return 0, false
@@ -247,7 +247,7 @@ func (c *checker) reclaimable(q *apportionv1.Queue) {
 // jobs looks at jobs that wait.
 func (c *checker) jobs() {
 	others := map[string]int{}
-	for _, l := range c.snapshot.GetLeftOut() {
+	for _, l := range c.snapshot.GetLeftOuts() {
 		switch l.GetCause() {
 		case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD:
 			continue

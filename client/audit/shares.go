@@ -116,10 +116,10 @@ func (a *auditor) alike(l, r *apportionv1.Resource, d int) bool {
 
 // written is an amount of the snapshot in a dimension of the answers; NaN if none is written. The two may number dimensions differently.
 func (a *auditor) written(r *apportionv1.Resource, d int) float64 {
-	for i, index := range r.GetDimension() {
-		if i < len(r.GetAmount()) && int(index) < len(a.snapshot.GetDimensions()) &&
+	for i, index := range r.GetDimensions() {
+		if i < len(r.GetAmounts()) && int(index) < len(a.snapshot.GetDimensions()) &&
 			a.snapshot.GetDimensions()[index] == a.names.Dimensions[d] {
-			return r.GetAmount()[i]
+			return r.GetAmounts()[i]
 		}
 	}
 	return math.NaN()

@@ -40,7 +40,7 @@ func TestWhatTheShortCheckerFinds(t *testing.T) {
 		t.Helper()
 		shares := answered(t, r).GetAnswers()[0].GetShares()
 		for _, p := range shares.GetPlugins() {
-			for _, d := range slices.Concat(p.GetFair().GetDivisions(), p.GetFair().GetSated()) {
+			for _, d := range slices.Concat(p.GetFair().GetDivisions(), p.GetFair().GetSatedDivisions()) {
 				tamper(d.ProtoReflect(), "", func(path string) {
 					changed++
 					data, err := protojson.Marshal(shares)
@@ -82,7 +82,7 @@ func TestWhatTheProofFoundMissing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			level := strings.Split(c.level, "/")
-			faults, err := certificate.Check(fmt.Appendf(nil, `{"plugins": [{"fair": {"divisions": [{"amount": %q, "case": "FAIR_CASE_%s",
+			faults, err := certificate.Check(fmt.Appendf(nil, `{"plugins": [{"fair": {"divisions": [{"amount": %q, "rule": "FAIR_CASE_%s",
 				"level": {"numerator": %q, "denominator": %q}, "children": [%s], "root": {"share": %q, "fairLine": %q}}]}}]}`,
 				c.amount, c.of, level[0], level[1], c.children, c.amount, c.amount))
 			require.NoError(t, err)

@@ -53,7 +53,7 @@ class Cluster:
     def usage(self, usage):
         """Quantum-seconds by dimension; those that are not stated are missing."""
         usage = usage or {}
-        return {self.dims.index(self.s["dimensions"][i]): int(x) for i, x in zip(usage.get("dimension", []), usage.get("quantumSeconds", []))}
+        return {self.dims.index(self.s["dimensions"][i]): int(x) for i, x in zip(usage.get("dimensions", []), usage.get("quantumSeconds", []))}
 
     def left(self, q, kind):
         """Of a budget of a kind: by dimension its amount, and what is left of it."""
@@ -108,7 +108,7 @@ class Cluster:
 
     def row(self, resource, rounded, absent=0):
         out = [absent] * len(self.dims)
-        for i, x in zip((resource or {}).get("dimension", []), (resource or {}).get("amount", [])):
+        for i, x in zip((resource or {}).get("dimensions", []), (resource or {}).get("amounts", [])):
             most = inf if absent == inf else LARGEST
             out[self.dims.index(self.s["dimensions"][i])] = most if float(x) > LARGEST else rounded(float(x))
         return out
@@ -117,7 +117,7 @@ class Cluster:
         """What the nodes offer, as floating-point numbers in the order of names, rounded down."""
         total = [0.0] * len(self.dims)
         for n in sorted(self.nodes, key=lambda n: n["name"].encode()):
-            for i, x in zip(n.get("allocatable", {}).get("dimension", []), n.get("allocatable", {}).get("amount", [])):
+            for i, x in zip(n.get("allocatable", {}).get("dimensions", []), n.get("allocatable", {}).get("amounts", [])):
                 total[self.dims.index(self.s["dimensions"][i])] += float(x)
         return [floor(min(x, LARGEST)) for x in total]
 
@@ -177,7 +177,7 @@ class Cluster:
         lo, m = sum(b[k][0] for k in ks), sum(b[k][1] for k in ks)
         case = "GUARANTEE" if lo > Y else "DESERVED" if m > Y else "WEIGHT"
         expect(at + ".amount", int(division.get("amount", 0)), Y)
-        expect(at + ".case", division.get("case"), "FAIR_CASE_" + case)
+        expect(at + ".rule", division.get("rule"), "FAIR_CASE_" + case)
         expect(at + ".children", [p.get("queue") for p in division.get("children", [])], ks)
         shares, rows = {}, []
         for rank, (k, p) in enumerate(zip(ks, division.get("children", []))):
@@ -202,30 +202,30 @@ class Cluster:
     def check_shares(self, fair):
         """All divisions and lines; entitlements are left in self.lines, in raw amounts."""
         expect("quanta", [int(x) for x in fair["quanta"]], self.u)
-        total = [fair["total"].get("dimension", []), list(map(float, fair["total"].get("amount", [])))]
+        total = [fair["total"].get("dimensions", []), list(map(float, fair["total"].get("amounts", [])))]
         expect("total: dimensions", [len(total[0]), len(set(total[0]))], [len(total[1])] * 2)
         expect("total: dimensions that exist", max(total[0], default=0) < len(self.u), True)
         expect("total", sorted((d, x) for d, x in zip(*total) if x), [(d, x) for d, x in enumerate(self.A) if x])
         inner, share = [q for q in self.order if self.kids[q] or q == self.root], {}
         if self.memory:
             self.weigh(fair)
-        names = ("sated", "divisions", "withMemory") if self.memory else ("sated", "divisions")
-        expect("withMemory and weights are there", ("withMemory" in fair, "weights" in fair), (bool(self.memory),) * 2)
+        names = ("satedDivisions", "divisions", "rememberedDivisions") if self.memory else ("satedDivisions", "divisions")
+        expect("rememberedDivisions and weights are there", ("rememberedDivisions" in fair, "weights" in fair), (bool(self.memory),) * 2)
         for name in names:
             expect(name, [(x.get("queue"), x.get("dimension", 0)) for x in fair[name]], [(q, d) for q in inner for d in range(len(self.u))])
             for d in range(len(self.u)):
-                b = self.bounds(d, name == "sated")
+                b = self.bounds(d, name == "satedDivisions")
                 share[name, d] = {self.root: min(self.A[d] // self.u[d], b[self.root][5], inf if self.kids[self.root] else b[self.root][2])}
                 for i, x in ((i, x) for i, x in enumerate(fair[name]) if x.get("dimension", 0) == d):
-                    by = self.weight if name != "withMemory" else lambda k: self.W[d][k]
+                    by = self.weight if name != "rememberedDivisions" else lambda k: self.W[d][k]
                     share[name, d].update(self.divide(f"{name}[{i}]", x, d, b, share[name, d][x.get("queue")], by))
             share[name] = [self.bounds(d, False) for d in range(len(self.u))]
-        self.lines = {q: [(min(share["divisions"][d][q][0], e), min(e, max(share["divisions"][d][q][0], share["sated", d][q])), e, share[names[-1], d][q])
+        self.lines = {q: [(min(share["divisions"][d][q][0], e), min(e, max(share["divisions"][d][q][0], share["satedDivisions", d][q])), e, share[names[-1], d][q])
                           for d, e in ((d, share["divisions", d][q]) for d in range(len(self.u)))] for q in self.order}
         for name in names:
             for i, x in enumerate(fair[name]):
                 d, root = x.get("dimension", 0), [("root", x["root"])] if "root" in x else []
-                expect(f"{name}[{i}]: the root's own numbers", "root" in x, name != "sated" and x.get("queue") == self.root)
+                expect(f"{name}[{i}]: the root's own numbers", "root" in x, name != "satedDivisions" and x.get("queue") == self.root)
                 for at, p in [(f"children[{k}]", p) for k, p in enumerate(x.get("children", []))] + root:
                     want = self.lines[p.get("queue")][d]
                     expect(f"{name}[{i}].{at}.guaranteeLine", int(p.get("guaranteeLine", 0)), want[0])
@@ -233,7 +233,7 @@ class Cluster:
                     if at == "root":
                         got = [p.get("queue"), *(int(p.get(f, 0)) for f in ("guaranteed", "begin", "useful", "share", "weight", "start", "ceiling", "base"))]
                         expect(f"{name}[{i}].root.bound", p.get("bound"), None)
-                        expect(f"{name}[{i}].root", got, [self.root, *share["divisions"][d][self.root][:3], want[2 + (name == "withMemory")], 0, 0, 0, 0])
+                        expect(f"{name}[{i}].root", got, [self.root, *share["divisions"][d][self.root][:3], want[2 + (name == "rememberedDivisions")], 0, 0, 0, 0])
 
 def check(request, response):
     """A sentence for each number of the certificate that is wrong. One of another form than the request asks for is wrong."""

@@ -1,19 +1,15 @@
 package check_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -23,36 +19,23 @@ import (
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
+	"github.com/apportion/apportion/internal/test/recording"
 	"github.com/apportion/apportion/internal/wire"
 )
 
 // recorded is a case of testdata/fair.
-type recorded struct {
-	ID       string          `json:"id"`
-	Snapshot json.RawMessage `json:"snapshot"`
-	Settings struct {
-		Base             string            `json:"base"`
-		ReserveGuarantee bool              `json:"reserve_guarantee"`
-		Quanta           map[string]uint64 `json:"quanta"`
-	} `json:"settings"`
-	Questions []struct {
-		Kind       string   `json:"kind"`
-		Claimant   []string `json:"claimant"`
-		Candidates []string `json:"candidates"`
-		Room       any      `json:"room"`
-	} `json:"questions"`
-}
+type recorded struct{ *recording.Fair }
 
 // reclaims are the recorded questions about plans.
-func (r *recorded) reclaims() []*apportionv1.Step {
+func (r recorded) reclaims() []*apportionv1.Step {
 	var list []*apportionv1.Step
 	for _, q := range r.Questions {
 		if q.Kind != "reclaim" {
 			continue
 		}
-		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uid: q.Claimant}, Candidates: &apportionv1.Tasks{Uid: q.Candidates}}
+		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uids: q.Claimant}, Candidates: &apportionv1.Tasks{Uids: q.Candidates}}
 		if node, ok := q.Room.(float64); ok {
-			step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Nodes{Index: []uint32{uint32(node)}}
+			step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Nodes{Indices: []uint32{uint32(node)}}
 		}
 		list = append(list, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
 	}
@@ -60,17 +43,10 @@ func (r *recorded) reclaims() []*apportionv1.Step {
 }
 
 // request asks for the shares of a case with their certificate, and for plans of its first tasks that wait.
-func (r *recorded) request(t *testing.T) *apportionv1.SimulateRequest {
+func (r recorded) request(t *testing.T) *apportionv1.SimulateRequest {
 	t.Helper()
-	snapshot := &apportionv1.Snapshot{}
-	require.NoError(t, protojson.Unmarshal(r.Snapshot, snapshot))
-	settings := &apportionv1.Fair{
-		Base: apportionv1.FairBase(apportionv1.FairBase_value["FAIR_BASE_"+r.Settings.Base]), ReserveGuarantee: r.Settings.ReserveGuarantee,
-	}
-	for name, amount := range r.Settings.Quanta {
-		settings.Quanta = append(settings.Quanta, &apportionv1.Quantum{Name: name, Amount: amount})
-	}
-	policy := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{{Plugin: &apportionv1.Plugin_Fair{Fair: settings}}}}}}
+	snapshot, policy, err := r.Input()
+	require.NoError(t, err)
 	out := &apportionv1.SimulateRequest{
 		Input: &apportionv1.Input{Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: policy}},
 		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}}}}},
@@ -83,7 +59,7 @@ func (r *recorded) request(t *testing.T) *apportionv1.SimulateRequest {
 				if task.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && plans < 3 {
 					plans++
 					out.Steps = append(out.Steps, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{
-						Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Index: []uint32{number}}},
+						Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Indices: []uint32{number}}},
 					}})
 				}
 				number++
@@ -103,25 +79,26 @@ func answered(t require.TestingT, r *apportionv1.SimulateRequest) *apportionv1.S
 	return &apportionv1.SimulateResponse{Basis: s.Basis(), Answers: answers}
 }
 
+// one asks for the shares of a cluster with one queue.
+func one(t *testing.T) *apportionv1.SimulateRequest {
+	t.Helper()
+	return recorded{&recording.Fair{Snapshot: json.RawMessage(`{"dimensions": ["cpu"], "queues": [{"name": "q"}]}`), Settings: recording.FairSettings{Base: "NONE"}}}.request(t)
+}
+
 // eachCase calls f with every n-th recorded case.
 func eachCase(t *testing.T, n int, f func(t *testing.T, r *apportionv1.SimulateRequest)) {
 	t.Helper()
-	file, err := os.Open("../../testdata/fair/cases.jsonl.gz")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, file.Close()) }()
-	plain, err := gzip.NewReader(file)
-	require.NoError(t, err)
-	lines := bufio.NewScanner(plain)
-	lines.Buffer(nil, 1<<26)
-	for i := 0; lines.Scan(); i++ {
-		if i%n != 0 {
+	i := 0
+	for line, err := range recording.Lines("../../testdata/fair/cases.jsonl.gz") {
+		require.NoError(t, err)
+		c, ok := recording.ReadFair(line)
+		if !ok {
 			continue
 		}
-		var r recorded
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
-		t.Run(r.ID, func(t *testing.T) { f(t, r.request(t)) })
+		if i++; (i-1)%n == 0 {
+			t.Run(c.ID, func(t *testing.T) { f(t, recorded{c}.request(t)) })
+		}
 	}
-	require.NoError(t, lines.Err())
 }
 
 func TestEveryNumberOfFairIsTrue(t *testing.T) {
@@ -238,7 +215,7 @@ func tamperValue(old protoreflect.Value, set func(protoreflect.Value), try func(
 }
 
 func TestASecondDerivationIsThatOfTheFirst(t *testing.T) {
-	request := (&recorded{Snapshot: json.RawMessage(`{"dimensions": ["cpu"], "queues": [{"name": "q"}]}`)}).request(t)
+	request := one(t)
 	for _, step := range request.GetSteps() {
 		if step.GetShares().GetExplain() != nil {
 			request.Steps = append(request.Steps, step)
@@ -257,7 +234,7 @@ func TestASecondDerivationIsThatOfTheFirst(t *testing.T) {
 }
 
 func TestAStepThatFailsLeavesTheStateAsItIs(t *testing.T) {
-	request := (&recorded{Snapshot: json.RawMessage(`{"dimensions": ["cpu"], "queues": [{"name": "q"}]}`)}).request(t)
+	request := one(t)
 	rollback := &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: 9}}}
 	request.Steps = append([]*apportionv1.Step{rollback}, request.GetSteps()...)
 	response := answered(t, request)
@@ -273,13 +250,13 @@ func TestAStepThatFailsLeavesTheStateAsItIs(t *testing.T) {
 }
 
 func TestWhatCannotBeCheckedSaysWhy(t *testing.T) {
-	whole := (&recorded{Snapshot: json.RawMessage(`{"dimensions": ["cpu"], "queues": [{"name": "q"}]}`)}).request(t)
+	whole := one(t)
 	response := answered(t, whole)
 	for want, change := range map[string]func(*apportionv1.SimulateRequest, *apportionv1.SimulateResponse){
 		"no snapshot": func(r *apportionv1.SimulateRequest, _ *apportionv1.SimulateResponse) { r.Input.Source = nil },
 		"no policy":   func(r *apportionv1.SimulateRequest, _ *apportionv1.SimulateResponse) { r.Input.Rule = nil },
 		"cannot be checked": func(r *apportionv1.SimulateRequest, _ *apportionv1.SimulateResponse) {
-			r.GetInput().GetSnapshot().Queues[0].Guarantee = &apportionv1.Resource{Dimension: []uint32{7}}
+			r.GetInput().GetSnapshot().Queues[0].Guarantee = &apportionv1.Resource{Dimensions: []uint32{7}}
 		},
 	} {
 		r, a := proto.CloneOf(whole), proto.CloneOf(response)
@@ -304,12 +281,12 @@ func TestAResourceWithTooFewAmountsIsAFault(t *testing.T) {
 	response := answered(t, request)
 	total := response.Answers[0].GetShares().Plugins[0].Fair.Total
 	given := proto.CloneOf(total)
-	total.Amount = nil
+	total.Amounts = nil
 	report, err := check.Response(request, response)
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Faults)
 
-	total.Dimension, total.Amount = append(given.GetDimension(), 99), append(given.GetAmount(), 0)
+	total.Dimensions, total.Amounts = append(given.GetDimensions(), 99), append(given.GetAmounts(), 0)
 	report, err = check.Response(request, response)
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Faults, "a dimension that the snapshot does not have")

@@ -200,9 +200,9 @@ func (c *cluster) row(r *apportionv1.Resource, round func(float64) float64, abse
 	for d := range out {
 		out[d] = absent
 	}
-	for i, d := range r.GetDimension() {
+	for i, d := range r.GetDimensions() {
 		at := slices.Index(c.dims, c.GetDimensions()[d])
-		if x := r.GetAmount()[i]; x > largest && absent == unlimited {
+		if x := r.GetAmounts()[i]; x > largest && absent == unlimited {
 			out[at] = unlimited
 		} else {
 			out[at] = int64(round(min(x, largest)))
@@ -249,13 +249,13 @@ func add(to, row []int64, times int64) {
 
 // tasksOf returns the tasks of a selection by number or name; false if some are not in the snapshot.
 func (c *cluster) tasksOf(tasks *apportionv1.Tasks) (list []*task, ok bool) {
-	for _, i := range tasks.GetIndex() {
+	for _, i := range tasks.GetIndices() {
 		if int(i) >= len(c.tasks) {
 			return nil, false
 		}
 		list = append(list, c.tasks[i])
 	}
-	for _, name := range tasks.GetUid() {
+	for _, name := range tasks.GetUids() {
 		at := slices.IndexFunc(c.tasks, func(t *task) bool { return t.name == name })
 		if at < 0 || name == "" {
 			return nil, false

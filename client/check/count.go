@@ -74,8 +74,8 @@ func (c *cluster) sumOfNodes() []float64 {
 func (c *cluster) sumOf(resources ...*apportionv1.Resource) []float64 {
 	out := make([]float64, len(c.dims))
 	for _, r := range resources {
-		for i, d := range r.GetDimension() {
-			out[slices.Index(c.dims, c.GetDimensions()[d])] += r.GetAmount()[i]
+		for i, d := range r.GetDimensions() {
+			out[slices.Index(c.dims, c.GetDimensions()[d])] += r.GetAmounts()[i]
 		}
 	}
 	return out

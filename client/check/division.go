@@ -61,15 +61,15 @@ func (c *check) divisions() {
 	expect(c.findings, "quanta", fmt.Sprint(c.fair.GetQuanta()), fmt.Sprint(c.unit))
 	c.resource("total", c.fair.GetTotal(), c.resourceOf(c.all))
 	byWeight := func(_, q int) int64 { return c.weight(q) }
-	other := c.list("sated", c.fair.GetSated(), sated, byWeight)
+	other := c.list("sated_divisions", c.fair.GetSatedDivisions(), sated, byWeight)
 	given := c.list("divisions", c.fair.GetDivisions(), c.bounds, byWeight)
 	remembered := given
 	if c.GetMemory() == nil {
-		expect(c.findings, "with_memory: entries", len(c.fair.GetWithMemory()), 0)
+		expect(c.findings, "remembered_divisions: entries", len(c.fair.GetRememberedDivisions()), 0)
 		expect(c.findings, "weights: entries", len(c.fair.GetWeights()), 0)
 	} else {
 		c.weights()
-		remembered = c.list("with_memory", c.fair.GetWithMemory(), c.bounds, func(d, q int) int64 { return c.effective[d][q] })
+		remembered = c.list("remembered_divisions", c.fair.GetRememberedDivisions(), c.bounds, func(d, q int) int64 { return c.effective[d][q] })
 	}
 	shares := &apportionv1.SharesAnswer{Plugins: []*apportionv1.PluginShares{{Fair: c.fair}}}
 	data, err := protojson.Marshal(shares)
@@ -154,7 +154,7 @@ func (c *check) list(
 			if q == c.top {
 				shares[d] = map[int]int64{q: c.whole(d, bounds[d][q])}
 				want.Amount, want.Root = uint64(shares[d][q]), nil
-				if name != "sated" {
+				if name != "sated_divisions" {
 					want.Root = c.ofTheRoot(got, bounds[d][q], want.GetAmount())
 				}
 			}
@@ -188,7 +188,7 @@ func (c *check) stated(got *apportionv1.FairDivision, q, d int, b map[int]bound,
 			p = proto.CloneOf(got.GetChildren()[i])
 		}
 		p.Queue, p.Guaranteed, p.Begin, p.Useful, p.Base = indexOf(k), uint64(b[k].lo), uint64(b[k].m), uint64(b[k].hi), 0
-		switch got.GetCase() {
+		switch got.GetRule() {
 		case apportionv1.FairCase_FAIR_CASE_GUARANTEE:
 			p.Weight = uint64(b[k].guaranteed)
 		case apportionv1.FairCase_FAIR_CASE_DESERVED:

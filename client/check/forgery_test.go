@@ -16,8 +16,8 @@ var forgeries = []forgery{
 				return false
 			}
 			q := p.GetQueues()[f.pick(len(p.GetQueues()))]
-			for i := range q.GetDeserved().GetAmount() {
-				q.Deserved.Amount[i] = q.Deserved.Amount[i]*2 + 1000
+			for i := range q.GetDeserved().GetAmounts() {
+				q.Deserved.Amounts[i] = q.Deserved.Amounts[i]*2 + 1000
 			}
 			for _, d := range p.GetFair().GetDivisions() {
 				for _, child := range d.GetChildren() {
@@ -35,8 +35,8 @@ var forgeries = []forgery{
 				return false
 			}
 			q := p.GetQueues()[f.pick(len(p.GetQueues()))]
-			for i := range q.GetAllocated().GetAmount() {
-				q.Allocated.Amount[i] /= 2
+			for i := range q.GetAllocated().GetAmounts() {
+				q.Allocated.Amounts[i] /= 2
 			}
 			q.Share /= 2
 			return true
@@ -67,7 +67,7 @@ var forgeries = []forgery{
 			for _, victim := range v.GetVictims() {
 				for t, kind := range kinds {
 					was := victim.GetTask()
-					if uint32(t) == was || kind != kinds[was] || slices.Contains(v.GetEvictionOrder(), uint32(t)) {
+					if uint32(t) == was || kind != kinds[was] || slices.Contains(v.GetEvictions(), uint32(t)) {
 						continue
 					}
 					victim.Task = uint32(t)
@@ -81,8 +81,8 @@ var forgeries = []forgery{
 							}
 						}
 					}
-					put(v.GetEvictionOrder())
-					for _, p := range v.GetByPlugin() {
+					put(v.GetEvictions())
+					for _, p := range v.GetPlugins() {
 						put(p.GetVictims())
 					}
 					return true
@@ -96,10 +96,10 @@ var forgeries = []forgery{
 			if !v.GetPlan().GetMade() {
 				return false
 			}
-			v.Plan, v.Victims, v.EvictionOrder, v.Spared = &apportionv1.ReclaimPlan{Refusal: &apportionv1.Reason{
+			v.Plan, v.Victims, v.Evictions, v.SparedTasks = &apportionv1.ReclaimPlan{Refusal: &apportionv1.Reason{
 				Plugin: "fair", Code: apportionv1.ReasonCode_REASON_CODE_NO_PLAN,
 			}}, nil, nil, nil
-			for _, p := range v.GetByPlugin() {
+			for _, p := range v.GetPlugins() {
 				if p.GetPlugin() == "fair" {
 					p.Victims, p.Vote = nil, apportionv1.Vote_VOTE_REJECT
 				}
@@ -109,14 +109,14 @@ var forgeries = []forgery{
 	}},
 	{"a denied plan made", func(f *forged) bool {
 		return f.victims(func(v *apportionv1.VictimsAnswer) bool {
-			if v.GetPlan() == nil || v.GetPlan().GetMade() || len(v.GetSpared()) == 0 {
+			if v.GetPlan() == nil || v.GetPlan().GetMade() || len(v.GetSparedTasks()) == 0 {
 				return false
 			}
-			s := v.GetSpared()[0]
+			s := v.GetSparedTasks()[0]
 			v.Plan = &apportionv1.ReclaimPlan{Made: true, Line: apportionv1.FairLine_FAIR_LINE_ENTITLEMENT}
-			v.Victims, v.EvictionOrder = []*apportionv1.Victim{{Task: s.GetTask(), Uid: s.GetUid()}}, []uint32{s.GetTask()}
-			v.Spared = v.GetSpared()[1:]
-			for _, p := range v.GetByPlugin() {
+			v.Victims, v.Evictions = []*apportionv1.Victim{{Task: s.GetTask(), Uid: s.GetUid()}}, []uint32{s.GetTask()}
+			v.SparedTasks = v.GetSparedTasks()[1:]
+			for _, p := range v.GetPlugins() {
 				if p.GetPlugin() == "fair" {
 					p.Victims, p.Vote = []uint32{s.GetTask()}, apportionv1.Vote_VOTE_PERMIT
 				}
@@ -139,7 +139,7 @@ var forgeries = []forgery{
 		done := false
 		for _, a := range f.response.GetAnswers() {
 			if p := a.GetPlan(); p != nil {
-				p.Freed, done = &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{12345}}, true
+				p.Freed, done = &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{12345}}, true
 			}
 		}
 		return done

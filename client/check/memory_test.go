@@ -1,11 +1,9 @@
 package check_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/client/check"
@@ -24,18 +22,11 @@ func eachRemembered(t *testing.T, n int, f func(t *testing.T, r *apportionv1.Sim
 		if !ok || line.Number%n != 0 || len(c.Questions) == 1 {
 			continue
 		}
-		snapshot, policy, err := c.Input()
-		require.NoError(t, err)
-		if snapshot.GetMemory() == nil {
+		request := recorded{c}.request(t)
+		if request.GetInput().GetSnapshot().GetMemory() == nil {
 			continue
 		}
-		var r recorded
-		require.NoError(t, json.Unmarshal(line.Data, &r))
-		r.Snapshot, err = protojson.Marshal(snapshot)
-		require.NoError(t, err)
-		request := r.request(t)
-		request.Input.Rule = &apportionv1.Input_Policy{Policy: policy}
-		t.Run(r.ID, func(t *testing.T) { f(t, request) })
+		t.Run(c.ID, func(t *testing.T) { f(t, request) })
 	}
 }
 

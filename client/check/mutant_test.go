@@ -182,16 +182,16 @@ func plain(response *apportionv1.SimulateResponse) *apportionv1.SimulateResponse
 	out := proto.CloneOf(response)
 	var walk func(m protoreflect.Message)
 	walk = func(m protoreflect.Message) {
-		if r, ok := m.Interface().(*apportionv1.Resource); ok && len(r.GetAmount()) == len(r.GetDimension()) {
+		if r, ok := m.Interface().(*apportionv1.Resource); ok && len(r.GetAmounts()) == len(r.GetDimensions()) {
 			amounts := map[uint32]float64{}
-			for i, d := range r.GetDimension() {
-				if r.GetAmount()[i] != 0 || int(d) >= len(response.GetBasis().GetDimensions()) {
-					amounts[d] = r.GetAmount()[i]
+			for i, d := range r.GetDimensions() {
+				if r.GetAmounts()[i] != 0 || int(d) >= len(response.GetBasis().GetDimensions()) {
+					amounts[d] = r.GetAmounts()[i]
 				}
 			}
-			r.Dimension, r.Amount = slices.Sorted(maps.Keys(amounts)), nil
-			for _, d := range r.GetDimension() {
-				r.Amount = append(r.GetAmount(), amounts[d])
+			r.Dimensions, r.Amounts = slices.Sorted(maps.Keys(amounts)), nil
+			for _, d := range r.GetDimensions() {
+				r.Amounts = append(r.GetAmounts(), amounts[d])
 			}
 			return
 		}
@@ -283,20 +283,20 @@ func fairQuestions(snapshot *apportionv1.Snapshot, most int) []*apportionv1.Step
 	for _, j := range snapshot.GetJobs() {
 		for _, g := range j.GetGroups() {
 			for _, task := range g.GetTasks() {
-				if task.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && len(pending.GetIndex()) < most {
-					pending.Index = append(pending.GetIndex(), number)
+				if task.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && len(pending.GetIndices()) < most {
+					pending.Indices = append(pending.GetIndices(), number)
 				}
 				number++
 			}
 		}
 	}
-	if len(pending.GetIndex()) == 0 {
+	if len(pending.GetIndices()) == 0 {
 		return steps
 	}
 	return append(steps,
 		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: pending, Explain: true}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-			Claimant: &apportionv1.Tasks{Index: pending.GetIndex()[:1]}, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+			Claimant: &apportionv1.Tasks{Indices: pending.GetIndices()[:1]}, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 		}}})
 }
 

@@ -12,7 +12,7 @@ const ofPods = "rules on other pods, which may need further victims"
 // ofPlans are the fields of a plan that are not checked.
 var ofPlans = omitted{
 	"PlanAnswer.least": notSearched, "PlanAnswer.cut_short": notSearched, "PlanAnswer.looked": notSearched,
-	"PlanAnswer.enters": notSearched, "PlanAnswer.unjudged": notSearched, "PlanAnswer.text": fromOthers,
+	"PlanAnswer.enters": notSearched, "PlanAnswer.unjudged_constraints": notSearched, "PlanAnswer.text": fromOthers,
 	"PlannedEviction.claimant": fromOthers, "PlannedEviction.own_queue": fromOthers, "PlannedEviction.for_limit": fromOthers,
 	"PlannedEviction.tier": notSearched, "PlannedEviction.plugins": notSearched, "PlannedEviction.returns": notSearched,
 	"PlannedPlacement.after_release": fromOthers,
@@ -58,7 +58,7 @@ func (c *check) planned(path string, step *apportionv1.PlanStep, got *apportionv
 	if len(p.others) > 0 {
 		fall, rise := p.change()
 		p.lowers(path, fall, rise)
-		want.Fall, want.Rise = fractions(fall), fractions(rise)
+		want.Falls, want.Rises = fractions(fall), fractions(rise)
 	}
 	p.ready(path, j, step.GetTasks() != nil, got, tasks)
 	c.compare(path, got, want, ofPlans)
@@ -93,14 +93,14 @@ func (c *check) placedTasks(path string, step *apportionv1.PlanStep, got *apport
 
 // isJob reports whether a selection names one job alone.
 func (c *cluster) isJob(jobs *apportionv1.Jobs, j int) bool {
-	return slices.Equal(jobs.GetIndex(), []uint32{uint32(j)}) || slices.Equal(jobs.GetUid(), []string{nameOf(c.jobs[j].message)})
+	return slices.Equal(jobs.GetIndices(), []uint32{uint32(j)}) || slices.Equal(jobs.GetUids(), []string{nameOf(c.jobs[j].message)})
 }
 
 // rounded says how often amounts were rounded in what is left of each node: a plan has room in floating-point numbers, which differ from
 // whole amounts by less than one for each task.
 func (p *plan) rounded() {
 	for n, node := range p.GetNodes() {
-		p.slack[n] = min(1, int64(len(node.GetUsedByOthers().GetDimension())))
+		p.slack[n] = min(1, int64(len(node.GetUsedByOthers().GetDimensions())))
 	}
 	for _, t := range p.tasks {
 		if t.node != nil {
@@ -150,7 +150,7 @@ func (c *check) eviction(t *task, omit bool) *apportionv1.PlannedEviction {
 func (c *check) freed(requests ...*apportionv1.Resource) *apportionv1.Resource {
 	out := &apportionv1.Resource{}
 	for d, x := range c.sumOf(requests...) {
-		out.Dimension, out.Amount = append(out.Dimension, uint32(d)), append(out.Amount, x)
+		out.Dimensions, out.Amounts = append(out.Dimensions, uint32(d)), append(out.Amounts, x)
 	}
 	return out
 }
@@ -210,8 +210,8 @@ func (p *plan) ready(path string, j *job, named bool, got *apportionv1.PlanAnswe
 
 // asksNothing reports whether a task asks for no amount of at least a tenth but `pods`.
 func (c *check) asksNothing(t *task) bool {
-	for i, d := range t.stated.GetDimension() {
-		if c.GetDimensions()[d] != "pods" && t.stated.GetAmount()[i] >= 0.1 {
+	for i, d := range t.stated.GetDimensions() {
+		if c.GetDimensions()[d] != "pods" && t.stated.GetAmounts()[i] >= 0.1 {
 			return false
 		}
 	}

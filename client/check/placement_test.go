@@ -93,7 +93,7 @@ func TestTruePlansPass(t *testing.T) {
 // which line it was found; and those that the checker lists, as what the search alone knows.
 var another = []string{
 	"node", "node_name", "line", "after_release", "claimant", "own_queue", "for_limit", "tier", "plugins", "returns", "least", "cut_short",
-	"looked", "enters", "text", "unjudged", "spared", "by_plugin", "checks",
+	"looked", "enters", "text", "unjudged_constraints", "spared_tasks", "plugins", "checks",
 }
 
 // TestWaitingTasksThatAskForNothingCountAsReady plans two of four tasks: with a minimum of three the job is ready if the others ask for nothing.
@@ -104,22 +104,22 @@ func TestWaitingTasksThatAskForNothingCountAsReady(t *testing.T) {
 		ready   bool
 	}{
 		{"nothing", nil, true},
-		{"a place among pods", &apportionv1.Resource{Dimension: []uint32{1}, Amount: []float64{1}}, true},
-		{"a hundredth of a milli-core", &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{0.01}}, true},
-		{"a core", &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}}, false},
+		{"a place among pods", &apportionv1.Resource{Dimensions: []uint32{1}, Amounts: []float64{1}}, true},
+		{"a hundredth of a milli-core", &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{0.01}}, true},
+		{"a core", &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000}}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tasks := []*apportionv1.Task{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
 			s := &apportionv1.Snapshot{
 				Dimensions: []string{"cpu", "pods"}, Queues: []*apportionv1.Queue{{Name: "q", Weight: new(uint32(1))}},
-				Nodes: []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{8000, 10}}}},
+				Nodes: []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimensions: []uint32{0, 1}, Amounts: []float64{8000, 10}}}},
 				Jobs: []*apportionv1.Job{{
 					Name: "j", Queue: "q", Phase: apportionv1.JobPhase_JOB_PHASE_INQUEUE, MinAvailable: 3,
 					Groups: []*apportionv1.TaskGroup{{Request: test.request, Tasks: tasks}},
 				}},
 			}
 			request := asked(t, s, `tiers { plugins { gang {} } plugins { fair {} } }`, &apportionv1.Step{Step: &apportionv1.Step_Plan{
-				Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Tasks{Index: []uint32{0, 1}}},
+				Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Tasks{Indices: []uint32{0, 1}}},
 			}})
 			response := answered(t, request)
 			planned := response.GetAnswers()[1].GetPlan()
@@ -279,7 +279,7 @@ func (list victims) besides(a *apportionv1.VictimsAnswer, step *apportionv1.Recl
 // TestAPlanThatRaisesWhatQueuesLackIsFalse evicts a task of ten cores for one of two: its queue then lacks more than the other gains.
 func TestAPlanThatRaisesWhatQueuesLackIsFalse(t *testing.T) {
 	cpu := func(x float64) *apportionv1.Resource {
-		return &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{x}}
+		return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{x}}
 	}
 	s := &apportionv1.Snapshot{
 		Dimensions: []string{"cpu"}, Nodes: []*apportionv1.Node{{Name: "n", Allocatable: cpu(11_000)}},
@@ -292,12 +292,12 @@ func TestAPlanThatRaisesWhatQueuesLackIsFalse(t *testing.T) {
 		},
 	}
 	r := asked(t, s, preset, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Index: []uint32{0}},
+		Claimant: &apportionv1.Tasks{Indices: []uint32{0}},
 	}}})
 	response := answered(t, r)
 	require.False(t, response.GetAnswers()[1].GetReclaim().GetPlan().GetMade())
 	forged := response.GetAnswers()[1].GetReclaim()
-	forged.Victims, forged.EvictionOrder = []*apportionv1.Victim{{Task: 1, Uid: "big"}}, []uint32{1}
+	forged.Victims, forged.Evictions = []*apportionv1.Victim{{Task: 1, Uid: "big"}}, []uint32{1}
 	forged.Plan = &apportionv1.ReclaimPlan{Made: true, Line: apportionv1.FairLine_FAIR_LINE_ENTITLEMENT}
 	require.Contains(t, faultsOf(t, r, response), "the plan does not lower what queues lack")
 }

@@ -52,7 +52,7 @@ func (c *check) unclaimed() string {
 		for _, plugin := range t.GetPlugins() {
 			name := string(memberOf(plugin))
 			switch {
-			case len(plugin.GetDisabled()) > 0 || !slices.Contains(besideFair, name):
+			case len(plugin.GetDisabledDecisions()) > 0 || !slices.Contains(besideFair, name):
 				return "plans are checked where fair decides about queues alone, and takes part in all decisions"
 			case tier < 0 && slices.Contains(guards, name):
 				tier = i

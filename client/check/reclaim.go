@@ -15,8 +15,8 @@ const (
 
 // ofVictims are the fields of an answer about victims that are not checked.
 var ofVictims = omitted{
-	"VictimsAnswer.tier": notSearched, "VictimsAnswer.by_plugin": "votes are not repeated here",
-	"VictimsAnswer.spared": notSearched, "VictimsAnswer.checks": notSearched,
+	"VictimsAnswer.tier": notSearched, "VictimsAnswer.plugins": "votes are not repeated here",
+	"VictimsAnswer.spared_tasks": notSearched, "VictimsAnswer.checks": notSearched,
 }
 
 // reclaim checks what the plan of an answer about victims promises.
@@ -44,7 +44,7 @@ func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apporti
 	before, p := c.numbers, c.newPlan(claim)
 	victims := p.victims(path, got.GetVictims(), candidates)
 	p.claim(path, step, claim, got.GetPlan())
-	want := &apportionv1.VictimsAnswer{Decided: true, EvictionOrder: slices.Clone(got.GetEvictionOrder())}
+	want := &apportionv1.VictimsAnswer{Decided: true, Evictions: slices.Clone(got.GetEvictions())}
 	for _, v := range victims {
 		if !p.needed(v) {
 			c.wrong("%s: the plan does without its victim %d", path, v.number)
@@ -53,12 +53,12 @@ func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apporti
 	}
 	fall, rise := p.change()
 	p.lowers(path, fall, rise)
-	want.Plan = &apportionv1.ReclaimPlan{Made: true, Fall: fractions(fall), Rise: fractions(rise)}
+	want.Plan = &apportionv1.ReclaimPlan{Made: true, Falls: fractions(fall), Rises: fractions(rise)}
 	// Which line and nodes they are is the engine's choice among those of which the plan is true.
-	want.Plan.Line, want.Plan.Node = got.GetPlan().GetLine(), got.GetPlan().GetNode()
+	want.Plan.Line, want.Plan.Nodes = got.GetPlan().GetLine(), got.GetPlan().GetNodes()
 	c.compare(path, got, want, ofVictims)
-	c.omitAll(path, notTheFirst, "victims", "eviction_order", "plan.line", "plan.node")
-	c.sameTasks(path+".eviction_order", got.GetEvictionOrder(), victims)
+	c.omitAll(path, notTheFirst, "victims", "evictions", "plan.line", "plan.nodes")
+	c.sameTasks(path+".evictions", got.GetEvictions(), victims)
 	c.did(path, ofAPlan, before)
 }
 
@@ -112,17 +112,17 @@ func (p *plan) claim(path string, step *apportionv1.ReclaimStep, claim []*task, 
 		p.wrong("%s: a limit does not permit the claimant", path)
 	}
 	p.place(root, p.need)
-	nodes := got.GetNode()
+	nodes := got.GetNodes()
 	if onNodes := step.GetRoom() >= apportionv1.ClaimRoom_CLAIM_ROOM_NODE && len(p.GetNodes()) > 0; !onNodes || len(nodes) != len(claim) {
 		if onNodes || len(nodes) > 0 {
-			p.wrong("%s.plan.node has %d entries, which is not one for each task on a node", path, len(nodes))
+			p.wrong("%s.plan.nodes has %d entries, which is not one for each task on a node", path, len(nodes))
 		}
 		nodes = nil
 	}
 	for i, n := range nodes {
 		asked := step.GetRoom() != apportionv1.ClaimRoom_CLAIM_ROOM_NODE || p.isNode(step.GetNode(), n)
 		if int(n) >= len(p.GetNodes()) || !asked || !p.takes(int(n), claim[i].set) {
-			p.wrong("%s.plan.node[%d] is %d, which does not take the task", path, i, n)
+			p.wrong("%s.plan.nodes[%d] is %d, which does not take the task", path, i, n)
 			continue
 		}
 		p.place(int(n), claim[i].request)
@@ -136,8 +136,8 @@ func (p *plan) claim(path string, step *apportionv1.ReclaimStep, claim []*task, 
 
 // isNode reports whether a selection names one node alone.
 func (c *cluster) isNode(nodes *apportionv1.Nodes, n uint32) bool {
-	return slices.Equal(nodes.GetIndex(), []uint32{n}) ||
-		int(n) < len(c.GetNodes()) && slices.Equal(nodes.GetName(), []string{c.GetNodes()[n].GetName()})
+	return slices.Equal(nodes.GetIndices(), []uint32{n}) ||
+		int(n) < len(c.GetNodes()) && slices.Equal(nodes.GetNames(), []string{c.GetNodes()[n].GetName()})
 }
 
 // sameTasks notes a list that does not have each of some tasks once.

@@ -108,21 +108,21 @@ func (f *findings) omitAll(path, why string, fields ...string) {
 // resource notes the dimensions in which a resource is not what it must be. A dimension that is not named is 0.
 func (f *findings) resource(path string, got, want *apportionv1.Resource) {
 	f.numbers++
-	if len(got.GetDimension()) != len(got.GetAmount()) {
-		f.wrong("%s has %d dimensions and %d amounts", path, len(got.GetDimension()), len(got.GetAmount()))
+	if len(got.GetDimensions()) != len(got.GetAmounts()) {
+		f.wrong("%s has %d dimensions and %d amounts", path, len(got.GetDimensions()), len(got.GetAmounts()))
 		return
 	}
 	f.known(path, got)
 	left := map[uint32]float64{}
-	for i, d := range want.GetDimension() {
-		left[d] = want.GetAmount()[i]
+	for i, d := range want.GetDimensions() {
+		left[d] = want.GetAmounts()[i]
 	}
-	for i, d := range got.GetDimension() {
-		if slices.Contains(got.GetDimension()[:i], d) || int(d) >= f.width {
+	for i, d := range got.GetDimensions() {
+		if slices.Contains(got.GetDimensions()[:i], d) || int(d) >= f.width {
 			f.wrong("%s names dimension %d twice, or there is none", path, d)
 		}
-		if !same(got.GetAmount()[i], left[d]) {
-			f.wrong("%s: dimension %d is %v, not %v", path, d, got.GetAmount()[i], left[d])
+		if !same(got.GetAmounts()[i], left[d]) {
+			f.wrong("%s: dimension %d is %v, not %v", path, d, got.GetAmounts()[i], left[d])
 		}
 		delete(left, d)
 	}

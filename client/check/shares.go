@@ -98,9 +98,9 @@ func (c *check) amounts(q int, omitNames bool) *apportionv1.QueueShare {
 func (c *cluster) resourceOf(row []int64) *apportionv1.Resource {
 	r := &apportionv1.Resource{}
 	for d, x := range row {
-		r.Dimension, r.Amount = append(r.Dimension, uint32(d)), append(r.Amount, float64(x))
+		r.Dimensions, r.Amounts = append(r.Dimensions, uint32(d)), append(r.Amounts, float64(x))
 		if x == unlimited {
-			r.Amount[d] = math.Inf(1)
+			r.Amounts[d] = math.Inf(1)
 		}
 	}
 	return r

@@ -25,7 +25,7 @@ var policies = []string{
 	preset,
 	`tiers { plugins { fair { base: FAIR_BASE_DESERVED reserve_guarantee: true } } }`,
 	`tiers { plugins { gang {} } plugins { conformance {} } plugins { cooldown {} } plugins { drf {} } plugins { fair {} } }`,
-	`tiers { plugins { proportion {} disabled: [DECISION_OVERUSED] } plugins { fair {} } }`,
+	`tiers { plugins { proportion {} disabled_decisions: [DECISION_OVERUSED] } plugins { fair {} } }`,
 	`tiers { plugins { gang {} } plugins { fair { base: FAIR_BASE_DESERVED } } plugins { capacity {} } } tiers { plugins { cooldown {} } }`,
 	`tiers { plugins { gang {} } } tiers { plugins { fair {} } }`,
 	`tiers { plugins { proportion {} } }`,
@@ -34,8 +34,8 @@ var policies = []string{
 // everyAmount replaces all amounts of a snapshot.
 func everyAmount(m protoreflect.Message, f func(float64) float64) {
 	if r, ok := m.Interface().(*apportionv1.Resource); ok {
-		for i, x := range r.GetAmount() {
-			r.Amount[i] = f(x)
+		for i, x := range r.GetAmounts() {
+			r.Amounts[i] = f(x)
 		}
 		return
 	}
@@ -81,7 +81,7 @@ func drawSnapshot(t *rapid.T) *apportionv1.Snapshot {
 			if to == &q.Capability && none.Draw(t, "unlimited") == 0 {
 				x = math.Inf(1)
 			}
-			*to = &apportionv1.Resource{Dimension: []uint32{d}, Amount: []float64{x}}
+			*to = &apportionv1.Resource{Dimensions: []uint32{d}, Amounts: []float64{x}}
 		}
 		if none.Draw(t, "weight") == 0 {
 			q.Weight = new(uint32(0))
@@ -122,12 +122,12 @@ func reserve(s *apportionv1.Snapshot, random *rand.Rand) {
 	}
 	for _, n := range s.GetNodes() {
 		for range max(0, random.IntN(5)-2) {
-			r := &apportionv1.NodeReservation{From: max(0, s.GetAsOf()+random.Int64N(40)-20)}
+			r := &apportionv1.NodeReservation{StartUnixNano: max(0, s.GetAsOf()+random.Int64N(40)-20)}
 			if random.IntN(3) > 0 {
-				r.Until = r.GetFrom() + 1 + random.Int64N(40)
+				r.EndUnixNano = r.GetStartUnixNano() + 1 + random.Int64N(40)
 			}
 			if random.IntN(2) == 0 {
-				r.Request = &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{float64(random.IntN(4000))}}
+				r.Request = &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{float64(random.IntN(4000))}}
 			}
 			if j := s.GetJobs()[random.IntN(len(s.GetJobs()))]; random.IntN(2) == 0 {
 				r.Holder = cmp.Or(j.GetUid(), j.GetNamespace()+"/"+j.GetName())
@@ -160,7 +160,7 @@ func TestTrueAnswersPass(t *testing.T) {
 		request.Steps = append(request.Steps, plansOf(s, 3)...)
 		request.Steps = append(request.Steps, moreQuestions(s, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "questions"), 1)))...)
 		request.Steps = append(request.Steps, request.GetSteps()[0], &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
-			Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_SHARE}, Queues: &apportionv1.Queues{Index: []uint32{0}},
+			Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_SHARE}, Queues: &apportionv1.Queues{Indices: []uint32{0}},
 		}}})
 		if !rapid.Bool().Draw(t, "explain") {
 			request.Steps = request.GetSteps()[1:]

@@ -94,7 +94,7 @@ func (r *round) open(decide *client.Client, in client.Input) (err error) {
 		return err
 	}
 	answers, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
-		Jobs: &apportionv1.Jobs{Uid: slices.Sorted(maps.Keys(r.waiting))},
+		Jobs: &apportionv1.Jobs{Uids: slices.Sorted(maps.Keys(r.waiting))},
 	}}})
 	if err != nil {
 		return err
@@ -164,10 +164,10 @@ func (r *round) Waiting(cycle.Action) (begun, others []model.JobID, err error) {
 	r.missed, r.listed = map[string]bool{}, &apportionv1.Jobs{}
 	for _, id := range slices.Sorted(maps.Keys(r.waiting)) {
 		if j := r.waiting[id]; j.Admitted && j.Pending > 0 {
-			r.listed.Index = append(r.listed.Index, uint32(r.number[id]))
+			r.listed.Indices = append(r.listed.Indices, uint32(r.number[id]))
 		}
 	}
-	if len(r.listed.GetIndex()) == 0 {
+	if len(r.listed.GetIndices()) == 0 {
 		return nil, nil, nil
 	}
 	answers, err := r.ask(r.jobOrder())
@@ -194,7 +194,7 @@ func (r *round) jobOrder() *apportionv1.Step {
 func (r *round) rank(answer *apportionv1.Answer) []model.JobID {
 	r.ranks = map[model.JobID]int{}
 	var order []model.JobID
-	for rank, number := range answer.GetOrder().GetSorted() {
+	for rank, number := range answer.GetOrder().GetItems() {
 		j := model.JobID(number)
 		r.ranks[j], order = rank, append(order, j)
 	}
@@ -251,7 +251,7 @@ func (r *round) plan(number model.JobID, means apportionv1.PlanMeans) (bool, err
 	answers, err := r.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-			Job: &apportionv1.Jobs{Index: []uint32{uint32(number)}}, Means: means,
+			Job: &apportionv1.Jobs{Indices: []uint32{uint32(number)}}, Means: means,
 		}}},
 	)
 	if err != nil {
@@ -292,7 +292,7 @@ func (r *round) carryOut(plan *apportionv1.PlanAnswer, mark uint32) (bool, error
 	if len(plan.GetVictims()) > 0 {
 		victims := &apportionv1.Tasks{}
 		for _, v := range plan.GetVictims() {
-			victims.Index = append(victims.Index, v.GetTask())
+			victims.Indices = append(victims.Indices, v.GetTask())
 		}
 		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
 			Tasks: victims, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
@@ -300,8 +300,8 @@ func (r *round) carryOut(plan *apportionv1.PlanAnswer, mark uint32) (bool, error
 	}
 	placed := &apportionv1.AllocateStep{Tasks: &apportionv1.Tasks{}}
 	for _, p := range plan.GetPlacements() {
-		placed.Tasks.Index = append(placed.Tasks.Index, p.GetTask())
-		placed.Node = append(placed.Node, p.GetNode())
+		placed.Tasks.Indices = append(placed.Tasks.Indices, p.GetTask())
+		placed.Nodes = append(placed.Nodes, p.GetNode())
 	}
 	steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: placed}})
 	answers, err := r.session.Do(r.ctx, steps...)

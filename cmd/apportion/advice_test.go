@@ -22,7 +22,7 @@ var adviceRuns = flag.Int("advice", 400, "how many clusters told advice is tried
 func advised(seed uint64) *apportionv1.Snapshot {
 	d := rand.New(rand.NewPCG(seed, 3))
 	amounts := func(scale int) *apportionv1.Resource {
-		return &apportionv1.Resource{Dimension: []uint32{0, 1, 2}, Amount: []float64{
+		return &apportionv1.Resource{Dimensions: []uint32{0, 1, 2}, Amounts: []float64{
 			float64(500 * (1 + d.IntN(scale*3))), float64((1 + d.IntN(scale*5)) << 28), float64(1000 * d.IntN(scale*2)),
 		}}
 	}
@@ -30,8 +30,8 @@ func advised(seed uint64) *apportionv1.Snapshot {
 		tasks, request := uint32(1+d.IntN(3)), amounts(4)
 		j := &apportionv1.Job{Name: name, Queue: "q", Phase: phase, MinAvailable: tasks, Groups: []*apportionv1.TaskGroup{{Request: request}}}
 		j.MinResources = proto.CloneOf(request)
-		for i := range j.GetMinResources().GetAmount() {
-			j.MinResources.Amount[i] *= float64(tasks)
+		for i := range j.GetMinResources().GetAmounts() {
+			j.MinResources.Amounts[i] *= float64(tasks)
 		}
 		for i := range tasks {
 			task := &apportionv1.Task{Name: fmt.Sprint(name, "-", i), Status: status}
@@ -122,8 +122,8 @@ func TestAdviceThatIsToldHelps(t *testing.T) {
 			job.MinAvailable, job.Groups[0].Tasks = 1, job.GetGroups()[0].GetTasks()[:1]
 			for i, dimension := range s.GetDimensions() {
 				if most, bounded := told[dimension]; bounded {
-					job.MinResources.Amount[i] = min(job.GetMinResources().GetAmount()[i], most)
-					job.Groups[0].Request.Amount[i] = min(job.GetGroups()[0].GetRequest().GetAmount()[i], most)
+					job.MinResources.Amounts[i] = min(job.GetMinResources().GetAmounts()[i], most)
+					job.Groups[0].Request.Amounts[i] = min(job.GetGroups()[0].GetRequest().GetAmounts()[i], most)
 				}
 			}
 			after, still := explained(t, s, policy)

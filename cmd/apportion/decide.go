@@ -307,5 +307,5 @@ func showWhen(ctx context.Context, q *question.Question, job string) error {
 		starts = true
 	default:
 	}
-	return cmp.Or(err, cli.Verdict(starts && len(found.GetUnjudged()) == 0))
+	return cmp.Or(err, cli.Verdict(starts && len(found.GetUnjudgedConstraints()) == 0))
 }

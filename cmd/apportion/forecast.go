@@ -191,10 +191,10 @@ func (f *oddsFlags) forecast(ctx context.Context, q *question.Question, job *app
 				render.Warn(q.Err, "--history: "+note)
 			}
 		}
-		if len(past.GetKind()) == 0 {
+		if len(past.GetKindIndices()) == 0 {
 			render.Warn(q.Err, fmt.Sprintf("--history: %s has no job that can be used", visible.Text(f.past.Files[0])))
 		}
-		ask.Past, f.left = past, len(read.Jobs)-len(past.GetKind())
+		ask.Past, f.left = past, len(read.Jobs)-len(past.GetKindIndices())
 		if read.Faulty != nil {
 			f.left += read.Faulty.Total
 		}

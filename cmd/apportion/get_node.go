@@ -89,9 +89,9 @@ func listNodes(q *question.Question) error {
 
 func reservationRowOf(names text.Names, r *apportionv1.NodeReservation) reservationRow {
 	at := func(nanoseconds int64) string { return time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano) }
-	row := reservationRow{From: at(r.GetFrom()), Holder: r.GetHolder(), Reason: r.GetReason()}
-	if r.GetUntil() != 0 {
-		row.Until = at(r.GetUntil())
+	row := reservationRow{From: at(r.GetStartUnixNano()), Holder: r.GetHolder(), Reason: r.GetReason()}
+	if r.GetEndUnixNano() != 0 {
+		row.Until = at(r.GetEndUnixNano())
 	}
 	if r.GetRequest() != nil {
 		row.Request = text.Amounts(names, r.GetRequest())

@@ -177,7 +177,7 @@ func sincePending(q *question.Question, h *apportionv1.GetHistoryResponse, clock
 	since := map[uint32]string{}
 	for _, job := range h.GetJobs() {
 		if i, err := q.Lookup.Job(job.GetUid()); err == nil && len(job.GetIntervals()) > 0 {
-			since[i] = clock(job.GetIntervals()[0].GetFrom())
+			since[i] = clock(job.GetIntervals()[0].GetStartTime())
 		}
 	}
 	return since
@@ -210,12 +210,12 @@ func recentOnly(ctx context.Context, q *question.Question, filter *apportionv1.P
 func recent(q *question.Question, h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Jobs {
 	old := map[string]bool{}
 	for _, job := range h.GetJobs() {
-		old[job.GetUid()] = h.GetLatest()-job.GetIntervals()[0].GetFrom() > int64(within)
+		old[job.GetUid()] = h.GetLatest()-job.GetIntervals()[0].GetStartTime() > int64(within)
 	}
 	jobs := &apportionv1.Jobs{}
 	for i, job := range q.Lookup.GetJobs() {
 		if !old[question.JobID(job)] {
-			jobs.Index = append(jobs.Index, uint32(i))
+			jobs.Indices = append(jobs.Indices, uint32(i))
 		}
 	}
 	return jobs

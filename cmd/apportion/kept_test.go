@@ -53,8 +53,8 @@ func TestCommandsAskAboutTheClusterThatAServerFollows(t *testing.T) {
 		view.AsOf = time.Now().Add(-time.Hour).UnixNano()
 	})
 	require.NoError(t, kept.Put(t.Context(), data, &apportionv1.SnapshotView{Kinds: []*apportionv1.ViewedKind{
-		{Resource: "pods", Read: true, Count: 7, LeftOut: 1}, {Resource: "priorityclasses", Fault: "forbidden"},
-	}, LeftOut: []*apportionv1.LeftOut{
+		{Resource: "pods", Read: true, Count: 7, LeftOutCount: 1}, {Resource: "priorityclasses", Fault: "forbidden"},
+	}, LeftOuts: []*apportionv1.LeftOut{
 		{Kind: "Pod", Namespace: "team", Name: "big", Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, Detail: "too many names"},
 	}}))
 

@@ -171,7 +171,7 @@ func (c *counting) begin(t *testing.T) {
 // usage is what the server says was used until a time.
 func (c *counting) usage(ctx context.Context, until time.Time) (*apportionv1.GetUsageResponse, error) {
 	return c.client.Usage(ctx, &apportionv1.GetUsageRequest{
-		Name: "cluster", Until: new(until.UnixNano()), Period: apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL, Owners: true,
+		Name: "cluster", EndTime: new(until.UnixNano()), Period: apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL, Owners: true,
 	})
 }
 

@@ -115,7 +115,7 @@ func (f *pendingFlags) filter(snapshot *lookup.Snapshot, resources []string) (*a
 		if _, err := snapshot.Queue(name); err != nil {
 			return nil, fmt.Errorf("--queue: %w", err)
 		}
-		filter.Queues = &apportionv1.Queues{Name: f.queues}
+		filter.Queues = &apportionv1.Queues{Names: f.queues}
 	}
 	for _, cause := range f.causes {
 		filter.Checks = append(filter.Checks, apportionv1.CheckKind(apportionv1.CheckKind_value["CHECK_KIND_"+strings.ToUpper(cause)]))
@@ -179,7 +179,7 @@ func pending(ctx context.Context, q *question.Question, f *pendingFlags) error {
 		}
 	})
 	// If no considered job waits, jobs that are not considered may.
-	nothing := answer.GetWaitingCount() == 0 && (len(answer.GetLeftOut()) > 0 || unread != "")
+	nothing := answer.GetWaitingCount() == 0 && (len(answer.GetLeftOuts()) > 0 || unread != "")
 	return cmp.Or(err, cli.Verdict(!nothing))
 }
 

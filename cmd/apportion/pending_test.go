@@ -110,15 +110,15 @@ func jobOf(in *question.Loaded, name string) string {
 // plainQuestion are the steps that ask what a check asks, the last of them the question itself.
 func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *apportionv1.Finding) []*apportionv1.Step {
 	t.Helper()
-	jobs := &apportionv1.Jobs{Index: []uint32{job}}
+	jobs := &apportionv1.Jobs{Indices: []uint32{job}}
 	waiting := &apportionv1.Tasks{}
 	for _, task := range in.Lookup.TasksOf(job) {
 		if task.Pending() {
-			waiting.Index = append(waiting.Index, task.Number)
+			waiting.Indices = append(waiting.Indices, task.Number)
 		}
 	}
 	if finding.Task != nil {
-		waiting.Index = []uint32{finding.GetTask()}
+		waiting.Indices = []uint32{finding.GetTask()}
 	}
 	switch finding.GetCheck() {
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
@@ -131,7 +131,7 @@ func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *appor
 	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
 		queue := in.Lookup.GetJobs()[job].GetQueue()
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
-			Queues: &apportionv1.Queues{Name: []string{queue}},
+			Queues: &apportionv1.Queues{Names: []string{queue}},
 		}}}}
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting, Jointly: true}}}}
@@ -152,16 +152,16 @@ func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *appor
 		for _, other := range finding.GetFirstJobs() {
 			for _, task := range in.Lookup.TasksOf(other) {
 				if task.Pending() {
-					first.Index = append(first.Index, task.Number)
+					first.Indices = append(first.Indices, task.Number)
 				}
 			}
 		}
 		if in.Lookup.GetJobs()[job].GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
 			return append(steps, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-				Jobs: &apportionv1.Jobs{Index: append(finding.GetFirstJobs(), job)}, Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
+				Jobs: &apportionv1.Jobs{Indices: append(finding.GetFirstJobs(), job)}, Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
 			}}})
 		}
-		waiting.Index = append(first.GetIndex(), waiting.GetIndex()...)
+		waiting.Indices = append(first.GetIndices(), waiting.GetIndices()...)
 		return append(steps, &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: waiting, Jointly: true}}})
 	default:
 		require.FailNow(t, "no question of its own", finding.GetCheck())

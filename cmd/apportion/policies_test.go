@@ -134,7 +134,7 @@ func enqueueWithin(t *testing.T, p *apportionv1.Policy, work int64) error {
 	session, err := wire.Open(compiled(t, snapshot), p, wire.Options{Work: work})
 	require.NoError(t, err)
 	_, err = session.Ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-		Jobs: &apportionv1.Jobs{Index: make([]uint32, 10)},
+		Jobs: &apportionv1.Jobs{Indices: make([]uint32, 10)},
 	}}})
 	return err
 }
@@ -143,7 +143,7 @@ func enqueueWithin(t *testing.T, p *apportionv1.Policy, work int64) error {
 func pendingJob() *apportionv1.Snapshot {
 	return &apportionv1.Snapshot{
 		Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "q"}},
-		Jobs: []*apportionv1.Job{{Uid: "j", Queue: "q", MinResources: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1}}}},
+		Jobs: []*apportionv1.Job{{Uid: "j", Queue: "q", MinResources: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1}}}},
 	}
 }
 

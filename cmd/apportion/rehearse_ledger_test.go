@@ -22,7 +22,7 @@ func TestALedgerInWhichAJobRanTwiceIsRehearsed(t *testing.T) {
 		s := &apportionv1.Snapshot{Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "lab"}}}
 		if i%2 == 0 {
 			s.Jobs = []*apportionv1.Job{{Uid: "again", Queue: "lab", CreateTime: 900e9, Groups: []*apportionv1.TaskGroup{{
-				Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{2000}},
+				Request: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{2000}},
 				Tasks:   []*apportionv1.Task{{Uid: "again-0", Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING}},
 			}}}}
 		}
@@ -31,7 +31,7 @@ func TestALedgerInWhichAJobRanTwiceIsRehearsed(t *testing.T) {
 	require.NoError(t, kept.Close())
 	cluster := filepath.Join(t.TempDir(), "cluster.json")
 	require.NoError(t, os.WriteFile(cluster, []byte(`{"dimensions": ["cpu"], "queues": [{"name": "lab"}],
-		"nodes": [{"name": "n", "allocatable": {"dimension": [0], "amount": [2000]}}]}`), 0o600))
+		"nodes": [{"name": "n", "allocatable": {"dimensions": [0], "amounts": [2000]}}]}`), 0o600))
 	code, out, errors := execute(t, "", "rehearse", "--snapshot", cluster, "--trace", name)
 	require.Zero(t, code, errors)
 	require.Contains(t, out+errors, `2 runs of jobs that ran before have a number behind the name; the first is of "again"`)

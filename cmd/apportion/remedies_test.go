@@ -38,19 +38,19 @@ func tryRemedies(t *testing.T, in *question.Loaded, job string) []string {
 		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
 			continue
 		}
-		made, err := variationOf(t, remedy.GetWhatif()).Of(in.Lookup, nil)
-		require.NoError(t, err, "%s", remedy.GetWhatif())
+		made, err := variationOf(t, remedy.GetWhatifArguments()).Of(in.Lookup, nil)
+		require.NoError(t, err, "%s", remedy.GetWhatifArguments())
 		varied := in.Input
 		varied.Snapshot = made.Base.Snapshot
 		answered, err := decider.Simulate(t.Context(), varied,
 			&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}},
 			&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
-				Job: &apportionv1.Jobs{Uid: []string{job}}, Kinds: []apportionv1.RemedyKind{apportionv1.RemedyKind_REMEDY_KIND_OPEN},
+				Job: &apportionv1.Jobs{Uids: []string{job}}, Kinds: []apportionv1.RemedyKind{apportionv1.RemedyKind_REMEDY_KIND_OPEN},
 			}}})
 		require.NoError(t, err)
-		require.NoError(t, answered.Err(0), "%s", remedy.GetWhatif())
+		require.NoError(t, answered.Err(0), "%s", remedy.GetWhatifArguments())
 		require.Equal(t, apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW, answered.Answers[1].GetRemedies().GetOutcome(),
-			"%s: %s", remedy.GetText(), remedy.GetWhatif())
+			"%s: %s", remedy.GetText(), remedy.GetWhatifArguments())
 	}
 	return kinds
 }

@@ -105,7 +105,7 @@ func incomplete(q *question.Question) error {
 	of := q.Lookup
 	queues, nodes := len(of.GetQueues()), len(of.GetNodes())
 	switch {
-	case queues+nodes+len(of.GetJobs())+len(of.GetLeftOut()) == 0:
+	case queues+nodes+len(of.GetJobs())+len(of.GetLeftOuts()) == 0:
 		fmt.Fprintln(q.Err, "The input holds no queues and no nodes: there is nothing to divide.")
 		return nil
 	case queues+nodes == 0:

@@ -97,8 +97,8 @@ func TestASentenceHasOneUnitForEachResource(t *testing.T) {
 			Queues: rapid.IntRange(1, 5).Draw(t, "queues"), Jobs: 8, Tasks: 24, Nodes: 4, Seed: rapid.Uint64().Draw(t, "seed"),
 		})
 		vary := func(r *apportionv1.Resource) {
-			for i, d := range r.GetDimension() {
-				r.Amount[i] = drawAmount(t, snapshot.GetDimensions()[d])
+			for i, d := range r.GetDimensions() {
+				r.Amounts[i] = drawAmount(t, snapshot.GetDimensions()[d])
 			}
 		}
 		for _, q := range snapshot.GetQueues() {
@@ -119,7 +119,7 @@ func TestASentenceHasOneUnitForEachResource(t *testing.T) {
 			{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}},
 		}
 		for j := range uint32(4) {
-			jobs := &apportionv1.Jobs{Index: []uint32{j}}
+			jobs := &apportionv1.Jobs{Indices: []uint32{j}}
 			steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Job: jobs}}},
 				&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{Job: jobs}}},
 				&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: jobs}}})

@@ -87,7 +87,7 @@ func (d *desk) start(ctx context.Context, job *Job) (why string, err error) {
 
 // place asks whether the queue of a pod may use that much more, and where the pod fits best; then it reports the placement.
 func (d *desk) place(ctx context.Context, pod string) (node int, why string, err error) {
-	task := &apportionv1.Tasks{Uid: []string{pod}}
+	task := &apportionv1.Tasks{Uids: []string{pod}}
 	answers, err := d.ask(ctx,
 		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: task}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: task, Top: 1}}},
@@ -99,12 +99,12 @@ func (d *desk) place(ctx context.Context, pod string) (node int, why string, err
 	if verdict.GetVote() != apportionv1.Vote_VOTE_PERMIT {
 		return 0, because(verdict), nil
 	}
-	nodes := answers[1].GetNodes().GetTasks()[0].GetNode()
+	nodes := answers[1].GetNodes().GetTasks()[0].GetNodes()
 	if len(nodes) == 0 {
 		return 0, "no node has room", nil
 	}
 	_, err = d.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{
-		Tasks: task, Node: nodes[:1],
+		Tasks: task, Nodes: nodes[:1],
 	}}})
 	return int(nodes[0]), "", err
 }

@@ -61,8 +61,8 @@ class Platform {
         snapshot_.mutable_jobs(decided.job())->set_phase(v1::JOB_PHASE_INQUEUE);
       }
     }
-    for (const auto queue : answers[1].order().sorted()) {
-      for (const auto number : answers[2].order().sorted()) {
+    for (const auto queue : answers[1].order().items()) {
+      for (const auto number : answers[2].order().items()) {
         auto& job = *snapshot_.mutable_jobs(number);
         if (job.queue() == snapshot_.queues(queue).name() && job.phase() == v1::JOB_PHASE_INQUEUE) place(session, job);
       }
@@ -85,13 +85,13 @@ class Platform {
         std::cout << "wait " << task->uid() << ": " << *why << '\n';
         break;
       }
-      auto node = answers[4].nodes().tasks(0).node();
+      auto node = answers[4].nodes().tasks(0).nodes();
       if (answers[3].jobs().jobs(0).starving().vote() == v1::VOTE_PERMIT &&
           answers[1].preemptive().tasks(0).verdict().vote() == v1::VOTE_PERMIT) {
-        for (const auto victim : answers[2].reclaim().eviction_order()) {
+        for (const auto victim : answers[2].reclaim().evictions()) {
           if (!node.empty()) break;
           const auto freed = session.ask(Steps().stop(victim).best_node(*task));
-          node = freed[1].nodes().tasks(0).node();
+          node = freed[1].nodes().tasks(0).nodes();
           evicted.push_back(tasks[victim].second);
         }
       }
@@ -141,7 +141,7 @@ int main(int count, char** arguments) {
     if (step.has_add_job()) {
       platform.submit(step.add_job().job());
     } else if (step.has_remove_job()) {
-      for (const auto& uid : step.remove_job().jobs().uid()) platform.forget(uid);
+      for (const auto& uid : step.remove_job().jobs().uids()) platform.forget(uid);
     } else {
       platform.cycle();
     }

@@ -81,9 +81,9 @@ Steps& Steps::best_node(const v1::Task& task) {
   return name(nodes.mutable_tasks(), task);
 }
 
-Steps& Steps::allocate(const v1::Task& task, const Nodes& node) {
+Steps& Steps::allocate(const v1::Task& task, const Nodes& nodes) {
   auto& allocate = *add().mutable_allocate();
-  *allocate.mutable_node() = node;
+  *allocate.mutable_nodes() = nodes;
   return name(allocate.mutable_tasks(), task);
 }
 

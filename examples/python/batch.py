@@ -40,8 +40,8 @@ class Platform:
                 )
                 for decided in enqueue.enqueue.jobs:
                     self.admit(decided, session.dimensions)
-                for name in [self.snapshot.queues[i].name for i in queues.order.sorted]:
-                    for job in [self.snapshot.jobs[i] for i in jobs.order.sorted]:
+                for name in [self.snapshot.queues[i].name for i in queues.order.items]:
+                    for job in [self.snapshot.jobs[i] for i in jobs.order.items]:
                         if job.queue == name and job.phase == snapshot_pb2.JOB_PHASE_INQUEUE:
                             self.place(session, job)
         except (grpc.RpcError, MovedError) as error:
@@ -58,9 +58,9 @@ class Platform:
         """Runs a job's pending tasks where they fit, evicting others while it starves. A gang below its minimum is undone."""
         tasks = [task for job in self.snapshot.jobs for group in job.groups for task in group.tasks]
         (mark,) = session.ask(Step(mark={}))
-        this, placed, evicted = {"jobs": {"uid": [job.uid]}}, [], []
+        this, placed, evicted = {"jobs": {"uids": [job.uid]}}, [], []
         for task in [task for group in job.groups for task in group.tasks if not task.HasField("node")]:
-            claimant = {"uid": [task.uid]}
+            claimant = {"uids": [task.uid]}
             where = Step(nodes={"tasks": claimant, "top": 1})
             allowed, may_take, reclaim, standing, nodes = session.ask(
                 Step(allocatable={"tasks": claimant}),
@@ -69,21 +69,21 @@ class Platform:
                 Step(jobs=this),
                 where,
             )
-            verdict, fit = allowed.allocatable.tasks[0].verdict, nodes.nodes.tasks[0].node
+            verdict, fit = allowed.allocatable.tasks[0].verdict, nodes.nodes.tasks[0].nodes
             if verdict.vote != reason_pb2.VOTE_PERMIT:
                 print(f"wait {task.uid}: {grounds(verdict, session.dimensions)}")
                 break
             starving = standing.jobs.jobs[0].starving.vote == reason_pb2.VOTE_PERMIT
             if starving and may_take.preemptive.tasks[0].verdict.vote == reason_pb2.VOTE_PERMIT:
-                for victim in reclaim.reclaim.eviction_order:
+                for victim in reclaim.reclaim.evictions:
                     if not fit:
                         gone = {"tasks": [{"number": victim, "status": snapshot_pb2.TASK_STATUS_PENDING, "no_node": True}]}
-                        fit = session.ask(Step(change={"change": gone}), where)[1].nodes.tasks[0].node
+                        fit = session.ask(Step(change={"change": gone}), where)[1].nodes.tasks[0].nodes
                         evicted.append(tasks[victim])
             if not fit:
                 print(f"wait {task.uid}: no node has room")
                 break
-            session.ask(Step(allocate={"tasks": claimant, "node": fit}))
+            session.ask(Step(allocate={"tasks": claimant, "nodes": fit}))
             placed.append((task, fit[0]))
         (standing,) = session.ask(Step(jobs=this))
         if standing.jobs.jobs[0].ready.vote != reason_pb2.VOTE_PERMIT:
@@ -106,7 +106,7 @@ def main(address, file, seconds="10"):
             if step.HasField("add_job"):
                 platform.submit(step.add_job.job)
             elif step.HasField("remove_job"):
-                for job in [job for job in platform.snapshot.jobs if job.uid in step.remove_job.jobs.uid]:
+                for job in [job for job in platform.snapshot.jobs if job.uid in step.remove_job.jobs.uids]:
                     platform.snapshot.jobs.remove(job)
             else:
                 platform.cycle()

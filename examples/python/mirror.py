@@ -132,13 +132,13 @@ def demo(address):
     """Three states of a cluster of 200 jobs: the second has another weight, in the third a job has ended."""
     snapshot = snapshot_pb2.Snapshot(
         dimensions=["cpu"],
-        nodes=[{"name": f"n{i}", "allocatable": {"dimension": [0], "amount": [16000]}} for i in range(20)],
+        nodes=[{"name": f"n{i}", "allocatable": {"dimensions": [0], "amounts": [16000]}} for i in range(20)],
         queues=[{"name": "research", "weight": 1}, {"name": "serving", "weight": 1}],
         jobs=[
             {
                 "uid": f"job-{i}",
                 "queue": ("research", "serving")[i % 2],
-                "groups": [{"request": {"dimension": [0], "amount": [2000]}, "tasks": [{"uid": f"task-{i}"}]}],
+                "groups": [{"request": {"dimensions": [0], "amounts": [2000]}, "tasks": [{"uid": f"task-{i}"}]}],
             }
             for i in range(200)
         ],
@@ -160,7 +160,7 @@ def demo(address):
             kind, size = mirror.sent[-1]
             whole = stub.EvaluateShares(service_pb2.EvaluateSharesRequest(input={"snapshot": snapshot, "policy": policy}), timeout=10)
             assert list(queues) == [q for q in whole.shares.plugins[0].queues], "the answer about the whole snapshot differs"
-            print(", ".join(f"{q.name} {q.deserved.amount[0]:.0f}" for q in queues), f"({kind}, {size} bytes)")
+            print(", ".join(f"{q.name} {q.deserved.amounts[0]:.0f}" for q in queues), f"({kind}, {size} bytes)")
 
 
 if __name__ == "__main__":

@@ -139,10 +139,10 @@ func (s *State) sample(ctx context.Context, decider *client.Client, measure *app
 	}
 	dimension := slices.Index(shares.Basis.GetDimensions(), gpu)
 	for _, share := range shares.Answer.GetPlugins()[0].GetQueues() {
-		for i, index := range share.GetDeserved().GetDimension() {
+		for i, index := range share.GetDeserved().GetDimensions() {
 			if int(index) == dimension {
 				// Thousandths of a GPU.
-				sample.Queues[share.GetQueue()].Entitled = share.GetDeserved().GetAmount()[i] / 1000
+				sample.Queues[share.GetQueue()].Entitled = share.GetDeserved().GetAmounts()[i] / 1000
 			}
 		}
 	}

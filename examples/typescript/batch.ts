@@ -48,8 +48,8 @@ class Platform {
         { case: "order", value: { subject: { case: "jobs", value: {} } } },
       );
       for (const decided of enqueue.jobs) this.admit(decided, session.dimensions);
-      const admitted = jobs.sorted.map((i) => this.snapshot.jobs[i]).filter((job) => job.phase === JobPhase.INQUEUE);
-      for (const queue of queues.sorted.map((i) => this.snapshot.queues[i].name)) {
+      const admitted = jobs.items.map((i) => this.snapshot.jobs[i]).filter((job) => job.phase === JobPhase.INQUEUE);
+      for (const queue of queues.items.map((i) => this.snapshot.queues[i].name)) {
         for (const job of admitted.filter((job) => job.queue === queue)) await this.place(session, job);
       }
       await session.close();
@@ -71,11 +71,11 @@ class Platform {
   private async place(session: Session, job: Job) {
     const tasks = this.snapshot.jobs.flatMap((job) => job.groups.flatMap((group) => group.tasks));
     const [{ mark }] = await session.ask({ case: "mark", value: {} });
-    const standing = { case: "jobs" as const, value: { jobs: { uid: [job.uid] } } };
+    const standing = { case: "jobs" as const, value: { jobs: { uids: [job.uid] } } };
     const placed: [Task, number][] = [];
     const evicted: Task[] = [];
     for (const task of job.groups.flatMap((group) => group.tasks).filter((task) => task.node === undefined)) {
-      const claimant = { uid: [task.uid] };
+      const claimant = { uids: [task.uid] };
       const where = { case: "nodes" as const, value: { tasks: claimant, top: 1 } };
       const [allocatable, preemptive, reclaim, jobs, nodes] = await session.ask(
         { case: "allocatable", value: { tasks: claimant } },
@@ -89,21 +89,21 @@ class Platform {
         console.log(`wait ${task.uid}: ${grounds(verdict, session.dimensions)}`);
         break;
       }
-      let { node } = nodes.tasks[0];
+      let fit = nodes.tasks[0].nodes;
       const mayTake = jobs.jobs[0].starving!.vote === Vote.PERMIT && preemptive.tasks[0].verdict!.vote === Vote.PERMIT;
-      for (const victim of mayTake ? reclaim.evictionOrder : []) {
-        if (node.length > 0) break;
+      for (const victim of mayTake ? reclaim.evictions : []) {
+        if (fit.length > 0) break;
         const task = { case: "number" as const, value: victim };
         const gone = { task, status: TaskStatus.PENDING, place: { case: "noNode" as const, value: true } };
-        [, { tasks: [{ node }] }] = await session.ask({ case: "change", value: { change: { tasks: [gone] } } }, where);
+        [, { tasks: [{ nodes: fit }] }] = await session.ask({ case: "change", value: { change: { tasks: [gone] } } }, where);
         evicted.push(tasks[victim]);
       }
-      if (node.length === 0) {
+      if (fit.length === 0) {
         console.log(`wait ${task.uid}: no node has room`);
         break;
       }
-      await session.ask({ case: "allocate", value: { tasks: claimant, node } });
-      placed.push([task, node[0]]);
+      await session.ask({ case: "allocate", value: { tasks: claimant, nodes: fit } });
+      placed.push([task, fit[0]]);
     }
     const [{ jobs }] = await session.ask(standing);
     if (jobs[0].ready!.vote !== Vote.PERMIT) {
@@ -127,6 +127,6 @@ const scenario = fromJsonString(SimulateRequestSchema, readFileSync(file, "utf8"
 const platform = new Platform(service, scenario.input!, Number(seconds) * 1000);
 for (const { step } of scenario.steps) {
   if (step.case === "addJob") await platform.submit(step.value.job!);
-  else if (step.case === "removeJob") platform.forget(step.value.jobs!.uid);
+  else if (step.case === "removeJob") platform.forget(step.value.jobs!.uids);
   else await platform.cycle();
 }

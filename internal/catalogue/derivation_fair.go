@@ -54,7 +54,7 @@ func (s *division) derivation() (*apportionv1.FairDerivation, error) {
 				divided.Root = s.portion(&root)
 			}
 			out.Divisions = append(out.Divisions, divided)
-			out.Sated = append(out.Sated, s.divided(p.Division(q, d, true)))
+			out.SatedDivisions = append(out.SatedDivisions, s.divided(p.Division(q, d, true)))
 			if p.HasMemory() {
 				s.remember(out, q, d, i == 0)
 			}
@@ -77,7 +77,7 @@ func (s *division) remember(out *apportionv1.FairDerivation, q model.QueueID, d 
 		root := s.state.RootWithMemory(d)
 		divided.Root = s.portion(&root)
 	}
-	out.WithMemory = append(out.WithMemory, divided)
+	out.RememberedDivisions = append(out.RememberedDivisions, divided)
 	w := s.state.Weighing(q, d)
 	weights := &apportionv1.MemoryDivision{
 		Queue: s.Optional(int(q)), Dimension: divided.GetDimension(), Reference: w.Reference.String(), Usage: w.Usage.String(),
@@ -134,7 +134,7 @@ func (s *division) divided(division fair.Division) *apportionv1.FairDivision {
 	out := &apportionv1.FairDivision{
 		Queue: s.Optional(int(division.Queue)), Dimension: uint32(s.View().Dims.Position(division.Dimension)),
 		Amount: uint64(division.Amount),
-		Case:   apportionv1.FairCase(division.Stage), Level: s.Fraction(division.Level),
+		Rule:   apportionv1.FairCase(division.Stage), Level: s.Fraction(division.Level),
 		Children: make([]*apportionv1.FairPortion, len(division.Children)),
 	}
 	for i := range division.Children {

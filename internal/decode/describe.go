@@ -45,7 +45,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 		}
 	}
 	for i := range m.LeftOut {
-		out.LeftOut = append(out.LeftOut, WireLeftOut(&m.LeftOut[i]))
+		out.LeftOuts = append(out.LeftOuts, WireLeftOut(&m.LeftOut[i]))
 	}
 	for j := range model.JobID(m.Jobs.Len()) {
 		if m.HasJob(j) {
@@ -95,7 +95,7 @@ func resourceOf(m *model.Model, row resource.Row) *apportionv1.Resource {
 	r := &apportionv1.Resource{}
 	for position, d := range m.Dims.Order() {
 		if row.Has.Has(d) {
-			r.Dimension, r.Amount = append(r.Dimension, uint32(position)), append(r.Amount, row.V[d])
+			r.Dimensions, r.Amounts = append(r.Dimensions, uint32(position)), append(r.Amounts, row.V[d])
 		}
 	}
 	return r
@@ -132,7 +132,7 @@ func describeTerms(t *model.Terms) *apportionv1.NodeGroupTerms {
 	if t == nil {
 		return nil
 	}
-	return &apportionv1.NodeGroupTerms{Required: t.Required, Preferred: t.Preferred}
+	return &apportionv1.NodeGroupTerms{RequiredGroups: t.Required, PreferredGroups: t.Preferred}
 }
 
 func (m *description) job(j *model.Job) *apportionv1.Job {
@@ -154,7 +154,7 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 
 func (m *description) group(id model.GroupID) *apportionv1.TaskGroup {
 	g := m.Groups.At(id)
-	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Model, m.Requests[g.Request]), Unjudged: WireConstraints(g.Unjudged)}
+	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Model, m.Requests[g.Request]), UnjudgedConstraints: WireConstraints(g.Unjudged)}
 	out.PodClass = uint32(g.PodClass)
 	if g.NodeSet != model.AllNodes {
 		out.NodeSet = m.NodeSets[g.NodeSet].Name
@@ -206,7 +206,7 @@ func (m *description) task(id model.TaskID) *apportionv1.Task {
 		if d.NodeSet != model.AllNodes {
 			out.Detail.NodeSet = m.NodeSets[d.NodeSet].Name
 		}
-		out.Detail.Unjudged, out.Detail.Condition, out.Detail.PodClass = WireConstraints(d.Unjudged), d.Condition, uint32(d.PodClass)
+		out.Detail.UnjudgedConstraints, out.Detail.Condition, out.Detail.PodClass = WireConstraints(d.Unjudged), d.Condition, uint32(d.PodClass)
 	}
 	return out
 }

@@ -314,7 +314,7 @@ func (z Size) Memory() int64 {
 func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	z := Size{
 		Bytes: bytes, Dimensions: int64(len(s.GetDimensions())), Nodes: int64(len(s.GetNodes())), NodeSets: int64(len(s.GetNodeSets())),
-		Queues: int64(len(s.GetQueues())), Jobs: int64(len(s.GetJobs())), LeftOut: int64(len(s.GetLeftOut())),
+		Queues: int64(len(s.GetQueues())), Jobs: int64(len(s.GetJobs())), LeftOut: int64(len(s.GetLeftOuts())),
 	}
 	for _, set := range s.GetNodeSets() {
 		z.NodeSetBytes += 5 * int64(len(set.GetNodes()))
@@ -347,7 +347,7 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 		}
 		a := queue.GetNodeGroupAffinity()
 		for _, terms := range []*apportionv1.NodeGroupTerms{a.GetAffinity(), a.GetAntiAffinity()} {
-			z.Terms += int64(len(terms.GetRequired()) + len(terms.GetPreferred()))
+			z.Terms += int64(len(terms.GetRequiredGroups()) + len(terms.GetPreferredGroups()))
 		}
 		z.decoded(queue.GetNodeGroupLimits())
 		z.limits(int64(len(queue.GetNodeGroupLimits().GetGroups())))

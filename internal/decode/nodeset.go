@@ -47,7 +47,7 @@ func (c *compiler) reservations(list []*apportionv1.NodeReservation) []model.Res
 		c.text(r.GetReason())
 		request := &amounts{}
 		specs = append(specs, model.ReservationSpec{
-			From: r.GetFrom(), Until: r.GetUntil(), Request: request.of(r.GetRequest()), Holder: r.GetHolder(), Reason: r.GetReason(),
+			From: r.GetStartUnixNano(), Until: r.GetEndUnixNano(), Request: request.of(r.GetRequest()), Holder: r.GetHolder(), Reason: r.GetReason(),
 		})
 	}
 	return specs
@@ -59,7 +59,7 @@ func wireReservations(m *model.Model, list []model.Reservation) []*apportionv1.N
 	for i := range list {
 		r := &list[i]
 		out = append(out, &apportionv1.NodeReservation{
-			From: r.From, Until: r.Until, Request: resourceOf(m, r.Request), Holder: r.Holder, Reason: r.Reason,
+			StartUnixNano: r.From, EndUnixNano: r.Until, Request: resourceOf(m, r.Request), Holder: r.Holder, Reason: r.Reason,
 		})
 	}
 	return out

@@ -60,9 +60,9 @@ func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry
 	} else {
 		faults.Add(path+".plugin", "the plugin has no kind that this version supports")
 	}
-	for i, d := range p.GetDisabled() {
+	for i, d := range p.GetDisabledDecisions() {
 		if d <= apportionv1.Decision_DECISION_UNSPECIFIED || d > apportionv1.Decision_DECISION_VICTIM_QUEUE_ORDER {
-			faults.Add(fmt.Sprintf("%s.disabled[%d]", path, i), "no decision %d", d)
+			faults.Add(fmt.Sprintf("%s.disabled_decisions[%d]", path, i), "no decision %d", d)
 			continue
 		}
 		e.Disabled = e.Disabled.With(engine.Decision(d))
@@ -113,8 +113,8 @@ func canonicalPlugin(p *apportionv1.Plugin) *apportionv1.Plugin {
 	if row, ok := catalogue.Of(p); ok {
 		out = row.Canonical(p)
 	}
-	out.Disabled = slices.Clone(p.GetDisabled())
-	slices.Sort(out.Disabled)
-	out.Disabled = slices.Compact(out.Disabled)
+	out.DisabledDecisions = slices.Clone(p.GetDisabledDecisions())
+	slices.Sort(out.DisabledDecisions)
+	out.DisabledDecisions = slices.Compact(out.DisabledDecisions)
 	return out
 }

@@ -33,7 +33,7 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	for _, s := range snapshot.GetNodeSets() {
 		c.nodeSet(s)
 	}
-	for i, l := range snapshot.GetLeftOut() {
+	for i, l := range snapshot.GetLeftOuts() {
 		c.leftOut(i, l)
 	}
 	for i, j := range snapshot.GetJobs() {
@@ -63,7 +63,7 @@ func (a *amounts) of(r *apportionv1.Resource) *model.Amounts {
 	if r == nil {
 		return nil
 	}
-	a.Dimension, a.Amount = r.Dimension, r.Amount
+	a.Dimension, a.Amount = r.Dimensions, r.Amounts
 	return &a.Amounts
 }
 
@@ -166,7 +166,7 @@ func terms(t *apportionv1.NodeGroupTerms) *model.Terms {
 	if t == nil {
 		return nil
 	}
-	return &model.Terms{Required: t.GetRequired(), Preferred: t.GetPreferred()}
+	return &model.Terms{Required: t.GetRequiredGroups(), Preferred: t.GetPreferredGroups()}
 }
 
 // job feeds the job at position i with its groups and tasks.
@@ -207,8 +207,8 @@ func (c *compiler) groupSpec(job, i int, g *apportionv1.TaskGroup) model.GroupSp
 	return model.GroupSpec{
 		Role: g.GetRole(), Request: c.one.of(g.GetRequest()), MinAvailable: g.GetMinAvailable(), HasMin: g != nil && g.MinAvailable != nil,
 		NodeSet: g.GetNodeSet(), PodClass: g.GetPodClass(),
-		Unjudged: constraints(g.GetUnjudged(), func(k int, format string, args ...any) {
-			c.b.Fault(fmt.Sprintf("jobs[%d].groups[%d].unjudged[%d]", job, i, k), format, args...)
+		Unjudged: constraints(g.GetUnjudgedConstraints(), func(k int, format string, args ...any) {
+			c.b.Fault(fmt.Sprintf("jobs[%d].groups[%d].unjudged_constraints[%d]", job, i, k), format, args...)
 		}),
 	}
 }
@@ -275,8 +275,8 @@ func (c *compiler) details(at position, spec *model.TaskSpec, d *apportionv1.Tas
 	c.detail = model.Detail{
 		PriorityClass: d.GetPriorityClass(), ScheduleTime: d.GetScheduleTime(), Cooldown: d.GetCooldown(),
 		HasScheduleTime: d.ScheduleTime != nil, HasCooldown: d.Cooldown != nil, Condition: d.GetCondition(),
-		Unjudged: constraints(d.GetUnjudged(), func(k int, format string, args ...any) {
-			c.b.Fault(at.path("tasks", fmt.Sprintf("detail.unjudged[%d]", k)), format, args...)
+		Unjudged: constraints(d.GetUnjudgedConstraints(), func(k int, format string, args ...any) {
+			c.b.Fault(at.path("tasks", fmt.Sprintf("detail.unjudged_constraints[%d]", k)), format, args...)
 		}),
 	}
 	c.text(d.GetCondition())
@@ -320,10 +320,10 @@ func (c *compiler) isText(b []byte) bool {
 }
 
 func (c *compiler) termTexts(t *apportionv1.NodeGroupTerms) {
-	for _, s := range t.GetRequired() {
+	for _, s := range t.GetRequiredGroups() {
 		c.text(s)
 	}
-	for _, s := range t.GetPreferred() {
+	for _, s := range t.GetPreferredGroups() {
 		c.text(s)
 	}
 }

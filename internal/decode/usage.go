@@ -17,7 +17,7 @@ func integersOf(u *apportionv1.Usage) *model.Integers {
 	if u == nil {
 		return nil
 	}
-	return &model.Integers{Dimension: u.GetDimension(), Amount: u.GetQuantumSeconds()}
+	return &model.Integers{Dimension: u.GetDimensions(), Amount: u.GetQuantumSeconds()}
 }
 
 // memory feeds the memory of a snapshot or a change, if it has one.
@@ -59,7 +59,7 @@ func usageOf(m *model.Model, u *model.Usage) *apportionv1.Usage {
 	out := &apportionv1.Usage{}
 	for position, d := range m.Dims.Order() {
 		if u.Has.Has(d) {
-			out.Dimension, out.QuantumSeconds = append(out.Dimension, uint32(position)), append(out.QuantumSeconds, u.At(d))
+			out.Dimensions, out.QuantumSeconds = append(out.Dimensions, uint32(position)), append(out.QuantumSeconds, u.At(d))
 		}
 	}
 	return out

@@ -17,7 +17,7 @@ import (
 )
 
 func share(amounts ...float64) *apportionv1.QueueShare {
-	return &apportionv1.QueueShare{Name: "q", Deserved: &apportionv1.Resource{Amount: amounts}}
+	return &apportionv1.QueueShare{Name: "q", Deserved: &apportionv1.Resource{Amounts: amounts}}
 }
 
 func TestADifferenceIsToldByItsPath(t *testing.T) {
@@ -28,8 +28,8 @@ func TestADifferenceIsToldByItsPath(t *testing.T) {
 	for _, d := range difference.Between(was, is, 10) {
 		texts = append(texts, d.Path)
 	}
-	require.Equal(t, []string{"queues[0].deserved.amount[1]", "queues[0].deserved.amount[2]", "queues[0].overused", "queues[1]"}, texts)
-	require.Equal(t, "queues[0].deserved.amount[1]: 2 -> 2.5", difference.Between(was, is, 1)[0].String())
+	require.Equal(t, []string{"queues[0].deserved.amounts[1]", "queues[0].deserved.amounts[2]", "queues[0].overused", "queues[1]"}, texts)
+	require.Equal(t, "queues[0].deserved.amounts[1]: 2 -> 2.5", difference.Between(was, is, 1)[0].String())
 	require.Len(t, difference.Between(was, is, 2), 2)
 }
 
@@ -66,9 +66,9 @@ func TestNothingDiffersExactlyWhereMessagesAreEqual(t *testing.T) {
 func TestABareAnswerSaysWhatAndNotWhy(t *testing.T) {
 	answer := &apportionv1.Answer{}
 	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "tier": 1, "victims": [{"task": 3}],
-"byPlugin": [{"plugin": "gang"}], "spared": [{"task": 4, "reasons": [{"plugin": "gang"}]}]}}`), answer))
+"plugins": [{"plugin": "gang"}], "sparedTasks": [{"task": 4, "reasons": [{"plugin": "gang"}]}]}}`), answer))
 	bare := &apportionv1.Answer{}
-	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "victims": [{"task": 3}], "spared": [{"task": 4}]}}`), bare))
+	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "victims": [{"task": 3}], "sparedTasks": [{"task": 4}]}}`), bare))
 	require.True(t, proto.Equal(bare, difference.Bare(answer)))
-	require.Len(t, answer.GetReclaim().GetByPlugin(), 1, "the answer itself stays as it is")
+	require.Len(t, answer.GetReclaim().GetPlugins(), 1, "the answer itself stays as it is")
 }

@@ -140,7 +140,7 @@ func TestStandardIsAMixAsABusyClusterShowsIt(t *testing.T) {
 			for _, task := range group.GetTasks() {
 				status[task.GetStatus()]++
 			}
-			for _, d := range group.GetRequest().GetDimension() {
+			for _, d := range group.GetRequest().GetDimensions() {
 				if s.GetDimensions()[d] == "nvidia.com/gpu" {
 					accelerated += len(group.GetTasks())
 				}

@@ -30,7 +30,7 @@ func (c *cluster) restrictTasks() {
 				g.NodeSet = name()
 			}
 			if r.chance(125) {
-				g.Unjudged = []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint(1 + r.below(7))}
+				g.UnjudgedConstraints = []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint(1 + r.below(7))}
 			}
 			for _, t := range g.Tasks {
 				if r.chance(125) {

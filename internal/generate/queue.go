@@ -100,11 +100,11 @@ func decorate(q *apportionv1.Queue, r *source) {
 		preferred := r.below(zones)
 		q.NodeGroupAffinity = &apportionv1.NodeGroupAffinity{
 			Affinity: &apportionv1.NodeGroupTerms{
-				Required: []string{zone(r.below(zones))}, Preferred: []string{zone(preferred), zone((preferred + 1) % zones)},
+				RequiredGroups: []string{zone(r.below(zones))}, PreferredGroups: []string{zone(preferred), zone((preferred + 1) % zones)},
 			},
 		}
 		if r.chance(300) {
-			q.NodeGroupAffinity.AntiAffinity = &apportionv1.NodeGroupTerms{Preferred: []string{zone(r.below(zones))}}
+			q.NodeGroupAffinity.AntiAffinity = &apportionv1.NodeGroupTerms{PreferredGroups: []string{zone(r.below(zones))}}
 		}
 	}
 }

@@ -106,10 +106,10 @@ func (v vector) resource() *apportionv1.Resource {
 	if n == 0 {
 		return nil
 	}
-	r := &apportionv1.Resource{Dimension: make([]uint32, 0, n), Amount: make([]float64, 0, n)}
+	r := &apportionv1.Resource{Dimensions: make([]uint32, 0, n), Amounts: make([]float64, 0, n)}
 	for d, x := range v {
 		if x != absent {
-			r.Dimension, r.Amount = append(r.Dimension, uint32(d)), append(r.Amount, float64(x))
+			r.Dimensions, r.Amounts = append(r.Dimensions, uint32(d)), append(r.Amounts, float64(x))
 		}
 	}
 	return r

@@ -103,7 +103,7 @@ func (s *Snapshot) With(job *apportionv1.Job) (*Snapshot, uint32) {
 	larger := &Snapshot{
 		Snapshot: &apportionv1.Snapshot{
 			AsOf: s.GetAsOf(), Cluster: s.GetCluster(), Dimensions: s.GetDimensions(), Nodes: s.GetNodes(), Queues: s.GetQueues(),
-			NodeSets: s.GetNodeSets(), Pods: s.GetPods(), LeftOut: s.GetLeftOut(),
+			NodeSets: s.GetNodeSets(), Pods: s.GetPods(), LeftOuts: s.GetLeftOuts(),
 			Jobs: append(slices.Clone(s.GetJobs()), job), Total: s.GetTotal(),
 		},
 		Tasks:  slices.Clone(s.Tasks),
@@ -173,7 +173,7 @@ func (s *Snapshot) Names(basis *apportionv1.Basis) text.Names {
 
 // Unread parts what a snapshot leaves out into the kinds of objects that were not read, and all else.
 func Unread(s *apportionv1.Snapshot) (kinds, rest []*apportionv1.LeftOut) {
-	for _, l := range s.GetLeftOut() {
+	for _, l := range s.GetLeftOuts() {
 		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD {
 			kinds = append(kinds, l)
 		} else {
@@ -206,7 +206,7 @@ func (s *Snapshot) Job(name string) (uint32, error) {
 
 // LeftOut reports whether a job or a pod that the scheduler does not consider has a name, given as namespace/name or as the name alone.
 func (s *Snapshot) LeftOut(name string) bool {
-	return slices.ContainsFunc(s.GetLeftOut(), func(l *apportionv1.LeftOut) bool {
+	return slices.ContainsFunc(s.GetLeftOuts(), func(l *apportionv1.LeftOut) bool {
 		return name == full(l.GetNamespace(), l.GetName()) || name == l.GetName()
 	})
 }
@@ -249,7 +249,7 @@ func (s *Snapshot) JobName(index uint32) string {
 func (s *Snapshot) Reserved(names text.Names, list []*apportionv1.NodeReservation) string {
 	var said []string
 	for _, r := range list {
-		if r.GetUntil() != 0 && r.GetUntil() <= s.GetAsOf() {
+		if r.GetEndUnixNano() != 0 && r.GetEndUnixNano() <= s.GetAsOf() {
 			continue
 		}
 		holder := r.GetHolder()

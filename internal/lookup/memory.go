@@ -64,7 +64,7 @@ func Left(b *apportionv1.Budget, dimension uint32) (left float64, stated bool) {
 
 // Used returns the quantum-seconds of a dimension; stated is false if there is no entry.
 func Used(u *apportionv1.Usage, dimension uint32) (amount int64, stated bool) {
-	at := slices.Index(u.GetDimension(), dimension)
+	at := slices.Index(u.GetDimensions(), dimension)
 	if at < 0 || at >= len(u.GetQuantumSeconds()) {
 		return 0, false
 	}

@@ -58,7 +58,7 @@ func alsoDepends(unjudged []apportionv1.PlacementConstraint) string {
 // constraints lists what is not evaluated, and what its own scheduler says about it: the last report that is a sentence, which is that of a
 // task if there is one.
 func (c *checked) constraints() string {
-	text := alsoDepends(c.job.GetUnjudged())
+	text := alsoDepends(c.job.GetUnjudgedConstraints())
 	for _, condition := range slices.Backward(c.job.GetConditions()) {
 		if strings.Contains(condition, " ") {
 			return text + fmt.Sprintf("; its scheduler reports %q", strings.TrimSuffix(condition, "."))

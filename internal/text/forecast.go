@@ -26,8 +26,8 @@ func Forecast(names Names, e *apportionv1.Explanation) string {
 	if f.GetCutShort() {
 		sentences = append(sentences, "The search ended at a bound on its work.")
 	}
-	if len(e.GetUnjudged()) > 0 && f.GetOutcome() != apportionv1.ForecastOutcome_FORECAST_OUTCOME_NOT_FORESEEN {
-		sentences = append(sentences, capital(alsoDepends(e.GetUnjudged()))+".")
+	if len(e.GetUnjudgedConstraints()) > 0 && f.GetOutcome() != apportionv1.ForecastOutcome_FORECAST_OUTCOME_NOT_FORESEEN {
+		sentences = append(sentences, capital(alsoDepends(e.GetUnjudgedConstraints()))+".")
 	}
 	return visible.Text(strings.Join(sentences, " "))
 }
@@ -111,9 +111,9 @@ func (f foreseen) ahead() string {
 	case 0:
 		return ""
 	case 1:
-		return f.named(f.GetAhead(), n) + " waits ahead of it and may take the room first."
+		return f.named(f.GetAheadJobs(), n) + " waits ahead of it and may take the room first."
 	default:
-		return f.named(f.GetAhead(), n) + " wait ahead of it and may take the room first."
+		return f.named(f.GetAheadJobs(), n) + " wait ahead of it and may take the room first."
 	}
 }
 
@@ -122,9 +122,9 @@ func (f foreseen) unknown() string {
 	case 0:
 		return ""
 	case 1:
-		return "It is not known when " + f.named(f.GetUnknown(), n) + " ends; it is assumed to run on."
+		return "It is not known when " + f.named(f.GetUnknownJobs(), n) + " ends; it is assumed to run on."
 	default:
-		return "It is not known when " + f.named(f.GetUnknown(), n) + " end; they are assumed to run on."
+		return "It is not known when " + f.named(f.GetUnknownJobs(), n) + " end; they are assumed to run on."
 	}
 }
 
@@ -133,9 +133,9 @@ func (f foreseen) overdue() string {
 	case 0:
 		return ""
 	case 1:
-		return f.named(f.GetOverdue(), n) + " was expected to end before now; it is assumed to run on."
+		return f.named(f.GetOverdueJobs(), n) + " was expected to end before now; it is assumed to run on."
 	default:
-		return f.named(f.GetOverdue(), n) + " were expected to end before now; they are assumed to run on."
+		return f.named(f.GetOverdueJobs(), n) + " were expected to end before now; they are assumed to run on."
 	}
 }
 

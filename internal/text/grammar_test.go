@@ -58,7 +58,7 @@ func counted(say func(name, sentence string)) {
 			}
 			for cause := range apportionv1.LeftOutCause_name {
 				for range b {
-					pending.LeftOut = append(pending.LeftOut,
+					pending.LeftOuts = append(pending.LeftOuts,
 						&apportionv1.LeftOutExplanation{LeftOut: &apportionv1.LeftOut{Cause: apportionv1.LeftOutCause(cause), Scheduler: "s"}})
 				}
 			}
@@ -126,8 +126,8 @@ func plans(a, b, c int, say func(string)) {
 		for _, victims := range []int{0, c} {
 			say(text.Plan(names, &apportionv1.PlanAnswer{Outcome: apportionv1.PlanOutcome_PLAN_OUTCOME_NONE, Miss: &apportionv1.PlanMiss{
 				Check: apportionv1.CheckKind(check), Placed: uint32(min(a, b)), Tasks: uint32(b), Victims: uint32(victims), Task: new(uint32(0)),
-				Node: new(uint32(0)), Short: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}}, Counts: []uint32{uint32(c)},
-				Protected: []*apportionv1.Reason{{Code: apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE}},
+				Node: new(uint32(0)), Missing: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000}}, Counts: []uint32{uint32(c)},
+				Protections: []*apportionv1.Reason{{Code: apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE}},
 			}}))
 		}
 	}

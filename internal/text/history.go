@@ -17,7 +17,7 @@ func Waited(j *apportionv1.JobHistory, begins int64, clock func(int64) string) s
 	var wait []*apportionv1.CauseInterval
 	merged := 0
 	for _, one := range j.GetIntervals() {
-		if one.GetUntil() > j.GetSince() || one.GetLasts() {
+		if one.GetEndTime() > j.GetSince() || one.GetLasts() {
 			wait, merged = append(wait, one), merged+int(one.GetMerged())
 		}
 	}
@@ -46,7 +46,7 @@ func inTurn(wait []*apportionv1.CauseInterval, clock func(int64) string) string 
 	for i, one := range wait {
 		switch {
 		case i < len(wait)-1 || !one.GetLasts():
-			parts[i] = "until " + clock(one.GetUntil()) + " " + OfOne(one.GetText())
+			parts[i] = "until " + clock(one.GetEndTime()) + " " + OfOne(one.GetText())
 		default:
 			parts[i] = "since then " + OfOne(one.GetText())
 		}
@@ -65,7 +65,7 @@ func Reaches(h *apportionv1.GetHistoryResponse, clock func(int64) string) string
 	}
 	if n := len(h.GetGaps()); n > 0 {
 		last := h.GetGaps()[n-1]
-		known += Say("knownGap", "from", clock(last.GetFrom()), "until", clock(last.GetUntil()))
+		known += Say("knownGap", "from", clock(last.GetStartTime()), "until", clock(last.GetEndTime()))
 		if n > 1 {
 			known += Say("knownGaps", "times", Count(n-1, "time"))
 		}

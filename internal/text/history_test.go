@@ -18,7 +18,7 @@ func TestAWaitIsToldInTurn(t *testing.T) {
 	}
 	clock := func(ns int64) string { return time.Unix(0, ns).UTC().Format("15:04") }
 	one := func(from, until, why string, lasts bool) *apportionv1.CauseInterval {
-		return &apportionv1.CauseInterval{From: at(from), Until: at(until), Text: why, Lasts: lasts}
+		return &apportionv1.CauseInterval{StartTime: at(from), EndTime: at(until), Text: why, Lasts: lasts}
 	}
 	const gpus, limit, turn = "because no usable node has enough gpu left", "because queue ml would hold more cpu than it may", "for its turn"
 	waits := apportionv1.WaitState_WAIT_STATE_WAITS
@@ -72,7 +72,7 @@ func TestAWaitIsToldInTurn(t *testing.T) {
 		"from a file": {&apportionv1.GetHistoryResponse{Begins: at("07:00"), Started: at("09:12")}, "Known since 07:00, from the file of this server, which started at 09:12."},
 		"with gaps": {
 			&apportionv1.GetHistoryResponse{Begins: at("07:00"), Started: at("07:00"), Gaps: []*apportionv1.HistoryGap{
-				{From: at("08:00"), Until: at("08:10")}, {From: at("09:00"), Until: at("09:12")},
+				{StartTime: at("08:00"), EndTime: at("08:10")}, {StartTime: at("09:00"), EndTime: at("09:12")},
 			}},
 			"Known since 07:00, when this server started; not from 09:00 to 09:12 and 1 time before.",
 		},

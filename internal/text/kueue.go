@@ -130,7 +130,7 @@ func KueueUsage(usage float64) string {
 // kueueLeft says what is left to Kueue; "" if nothing is.
 func kueueLeft(n *apportionv1.KueueNomination) string {
 	var unjudged []string
-	for _, u := range n.GetUnjudged() {
+	for _, u := range n.GetUnjudgedParts() {
 		unjudged = append(unjudged, orUnknown(kueueUnjudged[u]))
 	}
 	if len(unjudged) == 0 {

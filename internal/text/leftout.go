@@ -16,7 +16,7 @@ func Named(a *apportionv1.ExplainAnswer) string {
 	for _, e := range a.GetJobs() {
 		lines = append(lines, e.GetText())
 	}
-	for _, l := range a.GetLeftOut() {
+	for _, l := range a.GetLeftOuts() {
 		lines = append(lines, l.GetText())
 	}
 	return strings.Join(lines, "\n")

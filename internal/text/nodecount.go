@@ -85,7 +85,7 @@ func lack(names Names, counts []*apportionv1.NodeCount) string {
 		case c.GetDetail() != "":
 			what += " (" + c.GetDetail() + ")"
 		}
-		return strings.TrimSpace("reserved "+forWhat(what)) + period(c.GetFrom(), c.GetUntil())
+		return strings.TrimSpace("reserved "+forWhat(what)) + period(c.GetStartTime(), c.GetEndTime())
 	case apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN, apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY,
 		apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY, apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS,
 		apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD, apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:

@@ -84,7 +84,7 @@ func around(a *apportionv1.ExplainAnswer) string {
 	if len(a.GetJobs()) > 0 && a.GetJobs()[0].GetKueue() != nil || a.GetNodeCount() == 0 {
 		nodes = "" // The quota of Kueue's flavors decides, not the nodes; and what lacks nodes says so elsewhere.
 	}
-	if out := notConsidered(a.GetLeftOut()); out != "" {
+	if out := notConsidered(a.GetLeftOuts()); out != "" {
 		nodes = "Besides, " + out + ". " + nodes
 	}
 	return nodes

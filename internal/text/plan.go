@@ -27,8 +27,8 @@ func Plan(names Names, a *apportionv1.PlanAnswer) string {
 	if a.GetCutShort() {
 		sentences = append(sentences, "The search ended at a bound on its work.")
 	}
-	if len(a.GetUnjudged()) > 0 {
-		sentences = append(sentences, capital(alsoDepends(a.GetUnjudged()))+".")
+	if len(a.GetUnjudgedConstraints()) > 0 {
+		sentences = append(sentences, capital(alsoDepends(a.GetUnjudgedConstraints()))+".")
 	}
 	if a.GetByChance() {
 		sentences = append(sentences, ByChance)
@@ -171,13 +171,13 @@ func lacking(names Names, miss *apportionv1.PlanMiss) string {
 	if len(miss.GetNodeCounts()) > 0 {
 		counted = ofNodes(names, miss.GetTask(), miss.GetNodeCounts())
 	}
-	if miss.Node == nil || miss.GetShort() == nil {
+	if miss.Node == nil || miss.GetMissing() == nil {
 		return placed + counted
 	}
 	text := fmt.Sprintf("%s%s; it lacks %s on the node that is nearest, %s",
-		placed, counted, amounts(names, miss.GetShort()), names.node(miss.GetNode()))
+		placed, counted, amounts(names, miss.GetMissing()), names.node(miss.GetNode()))
 	var clauses []string
-	for i, reason := range miss.GetProtected() {
+	for i, reason := range miss.GetProtections() {
 		if i < len(miss.GetCounts()) {
 			count := int(miss.GetCounts()[i])
 			clauses = append(clauses, Count(count, "task")+" there "+protection(reason, count))

@@ -28,7 +28,7 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 		case nothingOffered(a.GetReasons()):
 			return "No change was tried, and " + job + " is not judged: " + Reasons(names, a.GetReasons()) + "."
 		case a.GetCheck() == apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS:
-			return job + " passes every check that is made here, so that no change was tried; " + alsoDepends(a.GetUnjudged()) + "."
+			return job + " passes every check that is made here, so that no change was tried; " + alsoDepends(a.GetUnjudgedConstraints()) + "."
 		}
 		head = "No change was tried: " + job + " has no task that may be placed"
 		if reasons := Reasons(names, a.GetReasons()); reasons != "" {
@@ -41,8 +41,8 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 		if len(a.GetRemedies()) == 1 {
 			head = "1 change was found that lets " + job + " run unless jobs that come first take the room."
 		}
-		if len(a.GetUnjudged()) > 0 {
-			head += " " + capital(alsoDepends(a.GetUnjudged())) + "."
+		if len(a.GetUnjudgedConstraints()) > 0 {
+			head += " " + capital(alsoDepends(a.GetUnjudgedConstraints())) + "."
 		}
 	default:
 		head = "No change that was tried lets " + job + " run."
@@ -54,7 +54,7 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 	for _, remedy := range a.GetRemedies() {
 		sentences = append(sentences, remedy.GetText())
 	}
-	for _, untried := range a.GetUntried() {
+	for _, untried := range a.GetUntriedKinds() {
 		if CutShort(untried) {
 			sentences = append(sentences, Untried(untried))
 		}

@@ -22,7 +22,7 @@ func Reserved(names Names, holder string, r *apportionv1.NodeReservation) string
 	case holder != "" || r.GetReason() != "":
 		what += Say("reservedFor", "what", holder+r.GetReason())
 	}
-	return what + period(r.GetFrom(), r.GetUntil())
+	return what + period(r.GetStartUnixNano(), r.GetEndUnixNano())
 }
 
 // period is when a reservation begins and ends: ` from 2026-07-01 14:30:00 UTC on`.
@@ -46,7 +46,7 @@ func reservation(names Names, e *apportionv1.Explanation) string {
 	}
 	if r.GetJob() == e.GetJob() {
 		room, _ := roomOf(r)
-		return fmt.Sprintf("It holds %s from %s on.", room, moment(r.GetFrom()))
+		return fmt.Sprintf("It holds %s from %s on.", room, moment(r.GetStartTime()))
 	}
 	return Reservation(names.job(r.GetJob()), r)
 }
@@ -55,14 +55,14 @@ func reservation(names Names, e *apportionv1.Explanation) string {
 func Reservation(job string, r *apportionv1.Reservation) string {
 	room, are := roomOf(r)
 	room = strings.ToUpper(room[:1]) + room[1:]
-	return visible.Text(fmt.Sprintf("%s %s kept free for %s from %s on.", room, are, job, moment(r.GetFrom())))
+	return visible.Text(fmt.Sprintf("%s %s kept free for %s from %s on.", room, are, job, moment(r.GetStartTime())))
 }
 
 // roomOf names the room of a reservation, with its verb.
 func roomOf(r *apportionv1.Reservation) (room, are string) {
-	switch nodes := slices.Compact(slices.Sorted(slices.Values(r.GetNode()))); len(nodes) {
+	switch nodes := slices.Compact(slices.Sorted(slices.Values(r.GetNodes()))); len(nodes) {
 	case 0:
-		return "room for " + Count(len(r.GetTask()), "task"), "is"
+		return "room for " + Count(len(r.GetTasks()), "task"), "is"
 	case 1:
 		return "1 node", "is"
 	default:

@@ -16,14 +16,14 @@ func TestWhatIsReservedOfANodeIsPutIntoWords(t *testing.T) {
 		kept   *apportionv1.NodeReservation
 	}{
 		"the whole node for maintenance from 2026-03-02 15:00:00 UTC to 2026-03-02 17:00:00 UTC": {
-			"", &apportionv1.NodeReservation{From: three, Until: five, Reason: "maintenance"},
+			"", &apportionv1.NodeReservation{StartUnixNano: three, EndUnixNano: five, Reason: "maintenance"},
 		},
 		"4 nvidia.com/gpu for language/pretrain-7b from 2026-03-02 15:00:00 UTC on": {
 			"language/pretrain-7b",
-			&apportionv1.NodeReservation{From: three, Request: &apportionv1.Resource{Dimension: []uint32{1}, Amount: []float64{4000}}},
+			&apportionv1.NodeReservation{StartUnixNano: three, Request: &apportionv1.Resource{Dimensions: []uint32{1}, Amounts: []float64{4000}}},
 		},
 		"the whole node for ns/j (demo) until 2026-03-02 17:00:00 UTC": {
-			"ns/j", &apportionv1.NodeReservation{Until: five, Reason: "demo"},
+			"ns/j", &apportionv1.NodeReservation{EndUnixNano: five, Reason: "demo"},
 		},
 		"the whole node": {"", &apportionv1.NodeReservation{}},
 	} {

@@ -128,30 +128,30 @@ func TestPastUsageIsPutIntoWords(t *testing.T) {
 	names := text.Names{Dimensions: []string{"cpu", "nvidia.com/gpu"}, Queues: []string{"vision", "language", "speech"}}
 	e := &apportionv1.Explanation{
 		Name: "train", Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN, Phase: apportionv1.JobPhase_JOB_PHASE_RUNNING,
-		Memory: &apportionv1.MemoryStanding{Dimension: new(uint32(1)), Used: 0.61, Part: 0.305, First: []uint32{1}, Until: 1764007200e9},
+		Memory: &apportionv1.MemoryStanding{Dimension: new(uint32(1)), Used: 0.61, Part: 0.305, FirstQueues: []uint32{1}, Until: 1764007200e9},
 	}
 	require.Contains(t, text.Explanation(names, e), "Queue vision has 61 % of the recent usage of nvidia.com/gpu among its siblings, "+
 		"2.0 times its part: what becomes free goes to queue language first, at least until 2025-11-24 18:00:00 UTC.")
-	e.Memory.Dimension, e.Memory.First, e.Memory.Until = nil, []uint32{1, 2}, 0
+	e.Memory.Dimension, e.Memory.FirstQueues, e.Memory.Until = nil, []uint32{1, 2}, 0
 	require.Contains(t, text.Explanation(names, e), "61 % of the recent usage among its siblings, 2.0 times its part: "+
 		"what becomes free goes to queues language and speech first.")
 	e.Memory.Used = 0.3
 	require.Contains(t, text.Explanation(names, e), "For its weight, queue vision has more of the recent usage than queues language and speech: "+
 		"what becomes free goes to queues language and speech first.")
-	e.Memory.Used, e.Memory.First = 0.61, nil
+	e.Memory.Used, e.Memory.FirstQueues = 0.61, nil
 	require.Contains(t, text.Explanation(names, e), "goes to queues that have used less first.")
 }
 
 func TestAReservationIsPutIntoWords(t *testing.T) {
 	names := text.Names{Job: func(uint32) string { return "language/pretrain-7b" }}
-	kept := &apportionv1.Reservation{From: 1764007200e9, Task: []uint32{0, 1, 2, 3, 4}, Node: []uint32{7, 3, 5, 7, 9}}
+	kept := &apportionv1.Reservation{StartTime: 1764007200e9, Tasks: []uint32{0, 1, 2, 3, 4}, Nodes: []uint32{7, 3, 5, 7, 9}}
 	holder := &apportionv1.Explanation{Name: "language/pretrain-7b", Reservation: kept}
 	other := &apportionv1.Explanation{Name: "vision/small", Job: 1, Reservation: kept}
 	require.Contains(t, text.Explanation(names, holder), "It holds 4 nodes from 2025-11-24 18:00:00 UTC on.")
 	require.Contains(t, text.Explanation(names, other), "4 nodes are kept free for language/pretrain-7b from 2025-11-24 18:00:00 UTC on.")
-	kept.Node = []uint32{2, 2, 2, 2, 2}
+	kept.Nodes = []uint32{2, 2, 2, 2, 2}
 	require.Contains(t, text.Explanation(names, other), "1 node is kept free for language/pretrain-7b from 2025-11-24 18:00:00 UTC on.")
-	kept.Node = nil
+	kept.Nodes = nil
 	require.Contains(t, text.Explanation(names, other), "Room for 5 tasks is kept free for language/pretrain-7b from 2025-11-24 18:00:00 UTC on.")
 }
 
@@ -166,7 +166,7 @@ func TestAGangWithAGatedTaskNeedsMoreThanWhatWaits(t *testing.T) {
 	}
 	nodes := &apportionv1.Finding{
 		Check: apportionv1.CheckKind_CHECK_KIND_NODES, Outcome: failed,
-		Amount:  &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{8000}},
+		Amount:  &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{8000}},
 		Reasons: []*apportionv1.Reason{{Code: apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT, Have: 1, Limit: 2}},
 	}
 	job := &apportionv1.Explanation{

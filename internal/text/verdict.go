@@ -48,7 +48,7 @@ func remembered(names Names, m *apportionv1.MemoryStanding) string {
 		of = "the recent usage of " + names.Dimension(m.GetDimension())
 	}
 	var first []string
-	for _, q := range m.GetFirst() {
+	for _, q := range m.GetFirstQueues() {
 		first = append(first, names.Queue(q))
 	}
 	next := "queues that have used less"
@@ -167,8 +167,8 @@ func further(e *apportionv1.Explanation) string {
 			also = append(also, clause)
 		}
 	}
-	if len(e.GetUnjudged()) > 0 {
-		also = append(also, alsoDepends(e.GetUnjudged()))
+	if len(e.GetUnjudgedConstraints()) > 0 {
+		also = append(also, alsoDepends(e.GetUnjudgedConstraints()))
 	}
 	if len(also) == 0 {
 		return ""

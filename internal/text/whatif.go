@@ -56,9 +56,9 @@ func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
 	if r.MinAvailable != nil {
 		set(of+".minAvailable", strconv.FormatUint(uint64(r.GetMinAvailable()), 10))
 	}
-	for i, dimension := range r.GetMinResources().GetDimension() {
+	for i, dimension := range r.GetMinResources().GetDimensions() {
 		name := names.Dimension(dimension)
-		set(of+".minResources."+quoted(name), quantity.Format(name, r.GetMinResources().GetAmount()[i]))
+		set(of+".minResources."+quoted(name), quantity.Format(name, r.GetMinResources().GetAmounts()[i]))
 	}
 	return list
 }

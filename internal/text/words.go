@@ -139,11 +139,11 @@ func Amounts(names Names, resource *apportionv1.Resource) string {
 // amounts is Amounts for a text that Sentence completes.
 func amounts(names Names, resource *apportionv1.Resource) string {
 	var parts []string
-	for i, index := range resource.GetDimension() {
-		if i >= len(resource.GetAmount()) {
+	for i, index := range resource.GetDimensions() {
+		if i >= len(resource.GetAmounts()) {
 			break
 		}
-		name, amount := names.Dimension(index), resource.GetAmount()[i]
+		name, amount := names.Dimension(index), resource.GetAmounts()[i]
 		if amount != 0 && name != "pods" {
 			parts = append(parts, Figure(name, amount)+" "+name)
 		}

@@ -140,19 +140,19 @@ func (s *Session) permit(q *Question, step *apportionv1.Step) *decode.Fault {
 func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) *decode.Fault {
 	v := s.engine.View()
 	own := func(j model.JobID) bool { return v.HasJob(j) && s.audience.Owns(v.Jobs.At(j).Queue) }
-	for i, index := range jobs.GetIndex() {
+	for i, index := range jobs.GetIndices() {
 		if int64(index) >= int64(v.Jobs.Len()) || !own(model.JobID(index)) {
-			return denied(indexed(path+".index", i))
+			return denied(indexed(path+".indices", i))
 		}
 	}
-	for i, uid := range jobs.GetUid() {
+	for i, uid := range jobs.GetUids() {
 		if j, ok := v.Job(uid); ok && own(j) {
 			continue
 		}
 		if leftOut && s.leftOutNamed(uid) != nil {
 			continue
 		}
-		return denied(indexed(path+".uid", i))
+		return denied(indexed(path+".uids", i))
 	}
 	return nil
 }
@@ -160,14 +160,14 @@ func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) 
 // permitQueues refuses queues that the reader may not see, and those that do not exist in the same words.
 func (s *Session) permitQueues(queues *apportionv1.Queues, path string) *decode.Fault {
 	v := s.engine.View()
-	for i, index := range queues.GetIndex() {
+	for i, index := range queues.GetIndices() {
 		if int64(index) >= int64(len(v.Queues)) || !s.audience.Shows(model.QueueID(index)) {
-			return denied(indexed(path+".index", i))
+			return denied(indexed(path+".indices", i))
 		}
 	}
-	for i, name := range queues.GetName() {
+	for i, name := range queues.GetNames() {
 		if id, ok := v.Queue(name); !ok || !s.audience.Shows(id) {
-			return denied(indexed(path+".name", i))
+			return denied(indexed(path+".names", i))
 		}
 	}
 	return nil
@@ -236,9 +236,9 @@ func (o *otherSum) add(order []int, share *apportionv1.QueueShare) {
 	o.out.QueueCount++
 	o.out.Weight += uint64(share.GetWeight())
 	for i, r := range [...]*apportionv1.Resource{share.GetGuarantee(), share.GetDeserved(), share.GetAllocated(), share.GetRequest()} {
-		for k, position := range r.GetDimension() {
+		for k, position := range r.GetDimensions() {
 			d := order[position]
-			o.rows[i].Set(d, o.rows[i].V[d]+r.GetAmount()[k])
+			o.rows[i].Set(d, o.rows[i].V[d]+r.GetAmounts()[k])
 		}
 	}
 }

@@ -198,6 +198,6 @@ func (r *stepFields) tasks(m *apportionv1.Tasks) *apportionv1.Tasks {
 	if !r.selected {
 		return nil
 	}
-	m.Index, m.Uid = r.index, r.uid
+	m.Indices, m.Uids = r.index, r.uid
 	return m
 }

@@ -234,9 +234,9 @@ func (m *mirrored) drawUpdates(t *rapid.T, c *apportionv1.Change, at int) {
 // withinDimensions drops the amounts of a snapshot that lie beyond n dimensions.
 func withinDimensions(s *apportionv1.Snapshot, n int) {
 	cut := func(r *apportionv1.Resource) {
-		for r != nil && len(r.Dimension) > 0 && slices.Max(r.GetDimension()) >= uint32(n) {
-			at := slices.IndexFunc(r.GetDimension(), func(d uint32) bool { return d >= uint32(n) })
-			r.Dimension, r.Amount = slices.Delete(r.Dimension, at, at+1), slices.Delete(r.Amount, at, at+1)
+		for r != nil && len(r.Dimensions) > 0 && slices.Max(r.GetDimensions()) >= uint32(n) {
+			at := slices.IndexFunc(r.GetDimensions(), func(d uint32) bool { return d >= uint32(n) })
+			r.Dimensions, r.Amounts = slices.Delete(r.Dimensions, at, at+1), slices.Delete(r.Amounts, at, at+1)
 		}
 	}
 	for _, node := range s.GetNodes() {

@@ -202,7 +202,7 @@ var flaws = []func(c *apportionv1.Change, n int) string{
 		return "change.clear_total"
 	},
 	func(c *apportionv1.Change, _ int) string {
-		c.Nodes = append(c.Nodes, &apportionv1.Node{Name: "flawed", Allocatable: &apportionv1.Resource{Dimension: []uint32{999}, Amount: []float64{1}}})
+		c.Nodes = append(c.Nodes, &apportionv1.Node{Name: "flawed", Allocatable: &apportionv1.Resource{Dimensions: []uint32{999}, Amounts: []float64{1}}})
 		return fmt.Sprintf("change.nodes[%d].allocatable.dimension", len(c.GetNodes())-1)
 	},
 }

@@ -88,8 +88,8 @@ func (m *mirrored) apply(c *apportionv1.Change) {
 		}
 	}
 	translate := func(r *apportionv1.Resource) {
-		for i, d := range r.GetDimension() {
-			r.Dimension[i] = uint32(slices.Index(m.dimensions, own[d]))
+		for i, d := range r.GetDimensions() {
+			r.Dimensions[i] = uint32(slices.Index(m.dimensions, own[d]))
 		}
 	}
 	if c.AsOf != nil {

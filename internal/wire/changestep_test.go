@@ -176,10 +176,10 @@ func TestABatchIsBookedForWhatItAdds(t *testing.T) {
 func TestChangesBeyondWhatCanBeRememberedAreRefusedUntilTheyAreRolledBack(t *testing.T) {
 	s := open(t, twoQueues, proportional, wire.Options{UndoBytes: 100_000})
 	for range 1000 {
-		requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { index: 6 } status: TASK_STATUS_PIPELINED }`))
+		requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { indices: 6 } status: TASK_STATUS_PIPELINED }`))
 	}
 	requireAnswer(t, `mark {} changed: true`, ask(t, s, `mark {}`))
-	const change = `set_status { tasks { index: 5 } status: TASK_STATUS_PIPELINED }`
+	const change = `set_status { tasks { indices: 5 } status: TASK_STATUS_PIPELINED }`
 	requireFull := func() {
 		t.Helper()
 		st := ask(t, s, change).GetError()

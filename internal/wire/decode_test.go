@@ -140,7 +140,7 @@ func TestSumsReadTheConstraintsOfAGroupApartFromThoseOfItsTasks(t *testing.T) {
 	const unjudged = 7
 	for _, constraint := range []uint64{1, 99} {
 		task, err := proto.Marshal(&apportionv1.Task{Name: "t", Detail: &apportionv1.TaskDetail{
-			Unjudged: []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES},
+			UnjudgedConstraints: []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES},
 		}})
 		require.NoError(t, err)
 		group := protowire.AppendVarint(protowire.AppendTag(nil, unjudged, protowire.VarintType), constraint)

@@ -56,10 +56,10 @@ func (d derivation) Reservation(r policy.Reservation) *apportionv1.Reservation {
 	}
 	d.Count(1)
 	out := &apportionv1.Reservation{
-		Job: uint32(r.Job), Queue: uint32(queue), From: r.From, Task: indices(&s.out, r.Tasks), Node: indices(&s.out, r.Nodes),
+		Job: uint32(r.Job), Queue: uint32(queue), StartTime: r.From, Tasks: indices(&s.out, r.Tasks), Nodes: indices(&s.out, r.Nodes),
 	}
 	if r.Until != math.MaxInt64 {
-		out.Until = &r.Until
+		out.EndTime = &r.Until
 	}
 	return out
 }

@@ -43,13 +43,13 @@ func renumberResource(r *apportionv1.Resource, place []uint32) {
 		dimension uint32
 		amount    float64
 	}
-	entries := make([]entry, len(r.GetDimension()))
-	for i, d := range r.GetDimension() {
-		entries[i] = entry{place[d], r.GetAmount()[i]}
+	entries := make([]entry, len(r.GetDimensions()))
+	for i, d := range r.GetDimensions() {
+		entries[i] = entry{place[d], r.GetAmounts()[i]}
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return int(a.dimension) - int(b.dimension) })
 	for i, e := range entries {
-		r.Dimension[i], r.Amount[i] = e.dimension, e.amount
+		r.Dimensions[i], r.Amounts[i] = e.dimension, e.amount
 	}
 }
 
@@ -125,12 +125,12 @@ func TestDimensionsThatASnapshotDoesNotNameComeLast(t *testing.T) {
 
 func TestASnapshotMadeOfAModelNamesDimensionsInItsOrder(t *testing.T) {
 	snapshot := parse(t, &apportionv1.Snapshot{}, `dimensions: "pods" dimensions: "cpu"
-	  nodes { name: "n" allocatable { dimension: [1, 0] amount: [4000, 20] } }`)
+	  nodes { name: "n" allocatable { dimensions: [1, 0] amounts: [4000, 20] } }`)
 	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
-	requireSnapshot(t, `dimensions: "pods" dimensions: "cpu" dimensions: "memory" total { dimension: [0, 1, 2] amount: [20, 4000, 0] }
-	  nodes { name: "n" allocatable { dimension: [0, 1, 2] amount: [20, 4000, 0] }
-	    used_by_others { dimension: [1, 2] amount: [0, 0] } }`, decode.SnapshotOf(m))
+	requireSnapshot(t, `dimensions: "pods" dimensions: "cpu" dimensions: "memory" total { dimensions: [0, 1, 2] amounts: [20, 4000, 0] }
+	  nodes { name: "n" allocatable { dimensions: [0, 1, 2] amounts: [20, 4000, 0] }
+	    used_by_others { dimensions: [1, 2] amounts: [0, 0] } }`, decode.SnapshotOf(m))
 }
 
 func requireSnapshot(t *testing.T, want string, got *apportionv1.Snapshot) {
@@ -160,7 +160,7 @@ func TestTheEstimatesOfMemoryAreNearTheTruth(t *testing.T) {
 		s, err := wire.Open(m, rules, wire.Options{})
 		require.NoError(t, err)
 		s.Keep()
-		require.Nil(t, ask(t, s, `set_status { tasks { index: 0 } status: TASK_STATUS_FAILED }`).GetError())
+		require.Nil(t, ask(t, s, `set_status { tasks { indices: 0 } status: TASK_STATUS_FAILED }`).GetError())
 		require.Nil(t, ask(t, s, `inspect { nodes: true }`).GetError())
 		opened := heap()
 		model, session = compiled-before, opened-compiled

@@ -113,11 +113,11 @@ func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 	}
 	n := row.Has.Len()
 	r := e.memory().resources.one()
-	r.Dimension, r.Amount = e.memory().indices.take(n), e.memory().amounts.take(n)
+	r.Dimensions, r.Amounts = e.memory().indices.take(n), e.memory().amounts.take(n)
 	i := 0
 	for position, d := range e.dims.Order() {
 		if row.Has.Has(d) {
-			r.Dimension[i], r.Amount[i] = uint32(position), row.V[d]
+			r.Dimensions[i], r.Amounts[i] = uint32(position), row.V[d]
 			i++
 		}
 	}
@@ -170,7 +170,7 @@ func (e *encoder) nodeCounts(counts []place.NodeCount) []*apportionv1.NodeCount 
 	for i := range counts {
 		c := &counts[i]
 		out := &apportionv1.NodeCount{
-			Count: uint32(c.N), Code: apportionv1.ReasonCode(c.Code), Detail: c.Detail, From: c.From, Until: c.Until,
+			Count: uint32(c.N), Code: apportionv1.ReasonCode(c.Code), Detail: c.Detail, StartTime: c.From, EndTime: c.Until,
 			Free: uint32(c.Free),
 		}
 		if e.audience == nil || c.HolderQueue != model.None && e.audience.Owns(c.HolderQueue) {

@@ -22,14 +22,14 @@ func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 		`tiers { plugins { capacity {} } plugins { overcommit {} } plugins { cooldown {} } }`,
 	}
 	questions := []string{
-		`shares { jobs {} tree: true explain {} }`, `shares { omit_names: true jobs { index: 0 } fields: SHARE_FIELD_SHARE }`,
-		`shares { explain { queues { index: 0 } } }`, `jobs {}`, `jobs { omit_names: true }`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`, `enqueue { mode: ENQUEUE_MODE_ADMIT }`,
-		`allocatable { tasks { index: [0, 1, 2, 3, 4, 5] } explain: true }`, `preemptive { tasks { index: [0, 1, 2, 3] } explain: true }`,
-		`reclaim { claimant { index: 0 } explain: true }`, `reclaim { claimant { index: 1 } candidates { index: [0, 2, 3, 3, 5] } explain: true eligible_only: true }`,
-		`preempt { claimant { index: 2 } candidates { index: [0, 1, 3, 4, 5] } omit_names: true }`, `order { queues {} pairs: true }`, `order { jobs {} pairs: true }`,
-		`order { tasks { index: [0, 1, 2, 3, 4, 5] } claimant_task: 0 pairs: true }`, `nodes { tasks { index: [0, 1, 2] } by_plugin: true explain: true }`,
-		`nodes { tasks { index: [0, 1, 2] } top: 2 }`, `inspect { nodes: true jobs: true tasks: true }`, `mark {}`, `rollback {}`,
-		`remove_job { jobs { index: 0 } }`, `set_status { tasks { index: 5 } status: TASK_STATUS_FAILED }`, `add_job { job { uid: "new" queue: "x" } }`,
+		`shares { jobs {} tree: true explain {} }`, `shares { omit_names: true jobs { indices: 0 } fields: SHARE_FIELD_SHARE }`,
+		`shares { explain { queues { indices: 0 } } }`, `jobs {}`, `jobs { omit_names: true }`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`, `enqueue { mode: ENQUEUE_MODE_ADMIT }`,
+		`allocatable { tasks { indices: [0, 1, 2, 3, 4, 5] } explain: true }`, `preemptive { tasks { indices: [0, 1, 2, 3] } explain: true }`,
+		`reclaim { claimant { indices: 0 } explain: true }`, `reclaim { claimant { indices: 1 } candidates { indices: [0, 2, 3, 3, 5] } explain: true eligible_only: true }`,
+		`preempt { claimant { indices: 2 } candidates { indices: [0, 1, 3, 4, 5] } omit_names: true }`, `order { queues {} pairs: true }`, `order { jobs {} pairs: true }`,
+		`order { tasks { indices: [0, 1, 2, 3, 4, 5] } claimant_task: 0 pairs: true }`, `nodes { tasks { indices: [0, 1, 2] } by_plugin: true explain: true }`,
+		`nodes { tasks { indices: [0, 1, 2] } top: 2 }`, `inspect { nodes: true jobs: true tasks: true }`, `mark {}`, `rollback {}`,
+		`remove_job { jobs { indices: 0 } }`, `set_status { tasks { indices: 5 } status: TASK_STATUS_FAILED }`, `add_job { job { uid: "new" queue: "x" } }`,
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		m, err := decode.Compile(generate.Snapshot(generate.Shape{

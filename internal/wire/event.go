@@ -34,7 +34,7 @@ var allocateQuestion = question[*apportionv1.AllocateStep]{
 	of: (*apportionv1.Step).GetAllocate, changes: true, need: noKind, answer: (*Session).allocate,
 	work: spendOnTasks[*apportionv1.AllocateStep], memory: memoryOfTasks[*apportionv1.AllocateStep],
 	read: reader(true, func(m *made[apportionv1.Step_Allocate, apportionv1.AllocateStep], r stepFields) {
-		m.body.Tasks, m.body.Node = r.tasks(&m.tasks), r.list
+		m.body.Tasks, m.body.Nodes = r.tasks(&m.tasks), r.list
 		m.step.Step, m.member.Allocate = &m.member, &m.body
 	}),
 }
@@ -88,9 +88,9 @@ func (s *Session) setStatus(q *apportionv1.SetStatusStep) (*apportionv1.Answer, 
 func (s *Session) allocate(q *apportionv1.AllocateStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
-	nodes := s.selectNodes(&apportionv1.Nodes{Index: q.GetNode()}, "node", &faults)
+	nodes := s.selectNodes(&apportionv1.Nodes{Indices: q.GetNodes()}, "node", &faults)
 	if len(nodes) > 0 && len(nodes) != len(tasks) && faults.Total == 0 {
-		faults.Add("node", "%d nodes for %d tasks", len(nodes), len(tasks))
+		faults.Add("nodes", "%d nodes for %d tasks", len(nodes), len(tasks))
 	}
 	if err := faults.OrNil(); err != nil {
 		return nil, err

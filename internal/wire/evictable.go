@@ -35,7 +35,7 @@ func (s *Session) evictableTasks(q *apportionv1.EvictableStep) (*apportionv1.Ans
 		return nil, err
 	}
 	answer := &apportionv1.EvictableAnswer{
-		Reclaim: indices(&s.out, found.Reclaim), Preempt: indices(&s.out, found.Preempt), Left: indices(&s.out, found.Left),
+		ReclaimVictims: indices(&s.out, found.Reclaim), PreemptVictims: indices(&s.out, found.Preempt), LeftClaimants: indices(&s.out, found.Left),
 	}
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Evictable{Evictable: answer}}, s.out.check("claimants")
 }
@@ -61,7 +61,7 @@ func (s *Session) evictableJointly(q *apportionv1.EvictableStep, claimants []mod
 	}
 	answer := &apportionv1.EvictableAnswer{Plan: s.plan(plan)}
 	if plan != nil {
-		answer.Reclaim = indices(&s.out, plan.Victims)
+		answer.ReclaimVictims = indices(&s.out, plan.Victims)
 	}
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Evictable{Evictable: answer}}, s.out.check("claimants")
 }

@@ -31,11 +31,11 @@ func TestWhatClaimantsMayEvictTogetherIsThePlanOfReclaim(t *testing.T) {
 			room := rapid.SampledFrom([]apportionv1.ClaimRoom{
 				apportionv1.ClaimRoom_CLAIM_ROOM_UNSPECIFIED, apportionv1.ClaimRoom_CLAIM_ROOM_CLUSTER, apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 			}).Draw(t, "room")
-			claimants := &apportionv1.Tasks{Index: tasks[:rapid.IntRange(1, len(tasks)).Draw(t, "claimants")]}
+			claimants := &apportionv1.Tasks{Indices: tasks[:rapid.IntRange(1, len(tasks)).Draw(t, "claimants")]}
 			plans := strings.Contains(policy, "fair")
 			if !plans {
 				// Only a policy that reclaims by plans lets several tasks claim.
-				claimants.Index = claimants.Index[:1]
+				claimants.Indices = claimants.Indices[:1]
 			}
 			answers, err := s.DoAll([]*apportionv1.Step{
 				{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: claimants, Room: room}}},
@@ -48,12 +48,12 @@ func TestWhatClaimantsMayEvictTogetherIsThePlanOfReclaim(t *testing.T) {
 				continue
 			}
 			require.True(t, proto.Equal(reclaim.GetPlan(), together.GetPlan()), "%v\n%v", reclaim, together)
-			require.Len(t, together.GetReclaim(), len(reclaim.GetVictims()))
+			require.Len(t, together.GetReclaimVictims(), len(reclaim.GetVictims()))
 			for i, v := range reclaim.GetVictims() {
-				require.Equal(t, v.GetTask(), together.GetReclaim()[i])
+				require.Equal(t, v.GetTask(), together.GetReclaimVictims()[i])
 			}
-			require.Empty(t, together.GetPreempt())
-			require.Empty(t, together.GetLeft())
+			require.Empty(t, together.GetPreemptVictims())
+			require.Empty(t, together.GetLeftClaimants())
 		}
 	})
 }

@@ -35,17 +35,17 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 			s.permitJobs(q.GetFilter().GetJobs(), "filter.jobs", false))
 	},
 	visible: map[string]string{
-		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_out other_jobs kinds queues waiting_count",
+		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_outs other_jobs kinds queues waiting_count",
 		"PendingGroup":       "verdict check reason jobs:aJob text free",
 		"PendingKind":        "verdict check code groups job_count task_count queues text",
 		"PendingQueue":       "queue:aQueue job_count blocked_count task_count kind",
 		"LeftOutExplanation": "left_out text",
 		"LeftOut":            "cause namespace name queue job scheduler kind detail",
-		"Explanation": "job uid name queue verdict blocking findings unjudged queue_rank phase ready_tasks min_available waiting_tasks " +
+		"Explanation": "job uid name queue verdict blocking findings unjudged_constraints queue_rank phase ready_tasks min_available waiting_tasks " +
 			"gated_tasks needed_tasks conditions text kueue",
 		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text node_counts",
-		"NodeCount":             "count code dimensions detail from until free holder",
-		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged text",
+		"NodeCount":             "count code dimensions detail start_time end_time free holder",
+		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged_parts text",
 		"KueuePodSetAssignment": "name count mode flavors attempts lacks",
 		"KueueAssignedFlavor":   "resource flavor mode amount tried",
 		"KueueAttempt":          "flavor mode borrow possibility cause",
@@ -121,7 +121,7 @@ func (s *Session) explainJobs(q *apportionv1.ExplainStep) (*apportionv1.Answer, 
 // addLeftOut explains jobs and pods that the scheduler does not consider.
 func (s *Session) addLeftOut(answer *apportionv1.ExplainAnswer, out []*model.LeftOut) error {
 	for _, l := range out {
-		answer.LeftOut = append(answer.LeftOut, s.leftOutExplanation(l))
+		answer.LeftOuts = append(answer.LeftOuts, s.leftOutExplanation(l))
 		if err := s.out.check("jobs"); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (s *Session) explanation(names text.Names, e *explain.Explanation) *apporti
 		Verdict: apportionv1.PendingVerdict(e.Verdict), Blocking: s.out.optional(e.Blocking), QueueRank: s.out.optional(e.Rank),
 		Phase: decode.WirePhase(v.Phase(e.Job)), ReadyTasks: uint32(account.Ready()), MinAvailable: uint32(job.MinAvailable),
 		WaitingTasks: uint32(e.Waiting), GatedTasks: uint32(e.Gated), NeededTasks: uint32(e.Needed),
-		Unjudged: decode.WireConstraints(e.Unjudged), Conditions: s.conditions(e.Job),
+		UnjudgedConstraints: decode.WireConstraints(e.Unjudged), Conditions: s.conditions(e.Job),
 	}
 	for i := range e.Findings {
 		out.Findings = append(out.Findings, s.finding(e, &e.Findings[i]))
@@ -215,7 +215,7 @@ func (s *Session) memoryStanding(j model.JobID) *apportionv1.MemoryStanding {
 		s.out.left -= messageBytes
 		return &apportionv1.MemoryStanding{
 			Queue: uint32(standing.Queue), Dimension: s.out.dimension(standing.Dimension), Used: standing.Used, Part: standing.Part,
-			First: indices(&s.out, standing.First[:min(len(standing.First), maxNamed)]), Until: standing.Until,
+			FirstQueues: indices(&s.out, standing.First[:min(len(standing.First), maxNamed)]), Until: standing.Until,
 		}
 	}
 	return nil
@@ -242,7 +242,7 @@ func (s *Session) reservationFor(e *explain.Explanation) *apportionv1.Reservatio
 func (s *Session) causeOf(e *explain.Explanation) *apportionv1.Explanation {
 	out := &apportionv1.Explanation{
 		Job: uint32(e.Job), Queue: uint32(s.engine.View().Jobs.At(e.Job).Queue), WaitingTasks: uint32(e.Waiting),
-		Verdict: apportionv1.PendingVerdict(e.Verdict), Unjudged: decode.WireConstraints(e.Unjudged),
+		Verdict: apportionv1.PendingVerdict(e.Verdict), UnjudgedConstraints: decode.WireConstraints(e.Unjudged),
 	}
 	if e.Blocking < 0 {
 		for i := range e.Findings {
@@ -328,8 +328,8 @@ func (s *Session) forecast(f *forecast.Forecast) *apportionv1.Forecast {
 	out := &apportionv1.Forecast{
 		Outcome: apportionv1.ForecastOutcome(f.Outcome), Time: f.At, EndCount: uint32(len(f.Ends)),
 		Minimal: f.Minimal, Earliest: f.Earliest,
-		UnknownCount: uint32(len(f.Unknown)), Unknown: few(f.Unknown), OverdueCount: uint32(len(f.Overdue)), Overdue: few(f.Overdue),
-		AheadCount: uint32(len(f.Ahead)), Ahead: few(f.Ahead), CutShort: f.CutShort, ReleasedNodes: uint32(f.Released),
+		UnknownCount: uint32(len(f.Unknown)), UnknownJobs: few(f.Unknown), OverdueCount: uint32(len(f.Overdue)), OverdueJobs: few(f.Overdue),
+		AheadCount: uint32(len(f.Ahead)), AheadJobs: few(f.Ahead), CutShort: f.CutShort, ReleasedNodes: uint32(f.Released),
 		Unkept: f.Unkept,
 	}
 	for _, j := range f.Ends[:min(len(f.Ends), maxNamed)] {
@@ -337,7 +337,7 @@ func (s *Session) forecast(f *forecast.Forecast) *apportionv1.Forecast {
 		out.Ends = append(out.Ends, &apportionv1.ExpectedEnd{Job: uint32(j), Time: job.ExpectedEnd, Deadline: job.EndIsDeadline})
 	}
 	if s.audience == nil {
-		out.Task, out.Node = indices(&s.out, f.Tasks), indices(&s.out, f.Nodes)
+		out.Tasks, out.Nodes = indices(&s.out, f.Tasks), indices(&s.out, f.Nodes)
 	}
 	s.out.left -= (2 + len(out.GetEnds())) * messageBytes
 	return out

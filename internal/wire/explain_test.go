@@ -23,7 +23,7 @@ func TestWhatExplainsIsBoundApartFromWhatDoesNot(t *testing.T) {
 	steps := func(explain *apportionv1.Explain) *apportionv1.Step {
 		return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: explain}}}
 	}
-	all, one := &apportionv1.Explain{}, &apportionv1.Explain{Queues: &apportionv1.Queues{Index: []uint32{1}}}
+	all, one := &apportionv1.Explain{}, &apportionv1.Explain{Queues: &apportionv1.Queues{Indices: []uint32{1}}}
 
 	plain, err := s.Ask(steps(nil))
 	require.NoError(t, err)
@@ -63,10 +63,10 @@ func TestEachPluginThatDividesIsExplained(t *testing.T) {
 func TestTextsNameTheDimensionsThatTheirNumbersMean(t *testing.T) {
 	s := open(t, `
 dimensions: "gpu" dimensions: "cpu"
-nodes { name: "n" allocatable { dimension: [0, 1] amount: [4000, 8000] } }
-queues { name: "q" capability { dimension: [0] amount: [1000] } }
-jobs { name: "j" queue: "q" phase: JOB_PHASE_INQUEUE groups { request { dimension: [0, 1] amount: [2000, 1000] } tasks { uid: "t" } } }`, proportional)
-	answer := ask(t, s, `explain { jobs { index: 0 } }`).GetExplain()
+nodes { name: "n" allocatable { dimensions: [0, 1] amounts: [4000, 8000] } }
+queues { name: "q" capability { dimensions: [0] amounts: [1000] } }
+jobs { name: "j" queue: "q" phase: JOB_PHASE_INQUEUE groups { request { dimensions: [0, 1] amounts: [2000, 1000] } tasks { uid: "t" } } }`, proportional)
+	answer := ask(t, s, `explain { jobs { indices: 0 } }`).GetExplain()
 	require.NotEmpty(t, answer.GetJobs())
 	require.Contains(t, answer.GetJobs()[0].GetText(), "gpu")
 	require.NotContains(t, answer.GetJobs()[0].GetText(), "memory")
@@ -105,7 +105,7 @@ func TestQueuesAndWhatBelongsToSomeJobsAreInspected(t *testing.T) {
 	require.NoError(t, err)
 	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { gang {} } }`), wire.Options{})
 	require.NoError(t, err)
-	answer := ask(t, s, `inspect { queues: true jobs: true tasks: true of { index: [3, 1] } }`).GetInspect()
+	answer := ask(t, s, `inspect { queues: true jobs: true tasks: true of { indices: [3, 1] } }`).GetInspect()
 	described := decode.SnapshotOf(m)
 	require.Len(t, answer.GetQueues(), len(described.GetQueues()))
 	for i, q := range answer.GetQueues() {
@@ -118,6 +118,6 @@ func TestQueuesAndWhatBelongsToSomeJobsAreInspected(t *testing.T) {
 	for _, task := range answer.GetTasks() {
 		require.Contains(t, []uint32{1, 3}, task.GetJob())
 	}
-	_, err = s.Ask(parse(t, &apportionv1.Step{}, `inspect { nodes: true of { index: [3] } }`))
+	_, err = s.Ask(parse(t, &apportionv1.Step{}, `inspect { nodes: true of { indices: [3] } }`))
 	require.EqualError(t, err, "1 violation\ninspect.of: neither jobs nor tasks are selected")
 }

@@ -20,7 +20,7 @@ var forecastQuestion = question[*apportionv1.ForecastStep]{
 	// The rest is spent run by run.
 	work: func(s *Session, q *apportionv1.ForecastStep) error {
 		v := s.engine.View()
-		if err := s.work.Spend(len(q.GetPast().GetKind()), 8); err != nil {
+		if err := s.work.Spend(len(q.GetPast().GetKindIndices()), 8); err != nil {
 			return err
 		}
 		return s.work.Spend(v.Tasks.Len()+len(v.Nodes), v.Dims.Len()*s.plugins)
@@ -91,16 +91,16 @@ func (s *Session) oddsQuestion(q *apportionv1.ForecastStep) (*forecast.OddsQuest
 // readStarted reads since when jobs run.
 func (s *Session) readStarted(q *apportionv1.ForecastStep, question *forecast.OddsQuestion, faults *model.Error) {
 	v := s.engine.View()
-	if n, want := len(q.GetStarted()), len(q.GetRunning()); n != want {
-		faults.Add("started", "%d times do not belong to %d running jobs", n, want)
+	if n, want := len(q.GetStartedUnixNanos()), len(q.GetRunningJobs()); n != want {
+		faults.Add("started_unix_nanos", "%d times do not belong to %d running jobs", n, want)
 		return
 	}
-	for i, j := range q.GetRunning() {
+	for i, j := range q.GetRunningJobs() {
 		if int64(j) >= int64(v.Jobs.Len()) || !v.HasJob(model.JobID(j)) {
-			faults.Add(indexed("running", i), "no job %d", j)
+			faults.Add(indexed("running_jobs", i), "no job %d", j)
 			continue
 		}
-		question.Started[model.JobID(j)] = q.GetStarted()[i]
+		question.Started[model.JobID(j)] = q.GetStartedUnixNanos()[i]
 	}
 }
 
@@ -128,37 +128,37 @@ func (s *Session) readPast(past *apportionv1.PastJobs, question *forecast.OddsQu
 			Request: s.pastRequest(k.GetRequest(), path+".request", faults),
 		})
 	}
-	n := len(past.GetKind())
-	if len(past.GetAge()) != n || len(past.GetSeconds()) != n {
-		faults.Add("past", "kind, age and seconds have %d, %d and %d entries", n, len(past.GetAge()), len(past.GetSeconds()))
+	n := len(past.GetKindIndices())
+	if len(past.GetAgeSeconds()) != n || len(past.GetRunSeconds()) != n {
+		faults.Add("past", "kind_indices, age_seconds and run_seconds have %d, %d and %d entries", n, len(past.GetAgeSeconds()), len(past.GetRunSeconds()))
 		return
 	}
-	if waits := len(past.GetWait()); waits != 0 && waits != n {
-		faults.Add("past.wait", "%d entries do not belong to %d jobs", waits, n)
+	if waits := len(past.GetWaitSeconds()); waits != 0 && waits != n {
+		faults.Add("past.wait_seconds", "%d entries do not belong to %d jobs", waits, n)
 		return
 	}
-	for i, k := range past.GetKind() {
-		age, seconds := past.GetAge()[i], past.GetSeconds()[i]
+	for i, k := range past.GetKindIndices() {
+		age, seconds := past.GetAgeSeconds()[i], past.GetRunSeconds()[i]
 		switch {
 		case int64(k) >= int64(len(past.GetKinds())):
-			faults.Add(indexed("past.kind", i), "no kind %d", k)
+			faults.Add(indexed("past.kind_indices", i), "no kind %d", k)
 		case age > maxPastSeconds:
-			faults.Add(indexed("past.age", i), "%d seconds are more than %d", age, int64(maxPastSeconds))
+			faults.Add(indexed("past.age_seconds", i), "%d seconds are more than %d", age, int64(maxPastSeconds))
 		case seconds > maxPastSeconds:
-			faults.Add(indexed("past.seconds", i), "%d seconds are more than %d", seconds, int64(maxPastSeconds))
+			faults.Add(indexed("past.run_seconds", i), "%d seconds are more than %d", seconds, int64(maxPastSeconds))
 		}
 		job := forecast.PastJob{Kind: int(k), Arrival: -int64(age), Seconds: int64(seconds), Wait: odds.Unknown}
-		if len(past.GetWait()) > 0 {
-			wait := past.GetWait()[i]
+		if len(past.GetWaitSeconds()) > 0 {
+			wait := past.GetWaitSeconds()[i]
 			if job.Wait = int64(wait); wait > maxPastSeconds {
-				faults.Add(indexed("past.wait", i), "%d seconds are more than %d", wait, int64(maxPastSeconds))
+				faults.Add(indexed("past.wait_seconds", i), "%d seconds are more than %d", wait, int64(maxPastSeconds))
 			}
 		}
 		question.Past = append(question.Past, job)
 	}
-	for i, at := range past.GetUnfinished() {
+	for i, at := range past.GetUnfinishedJobs() {
 		if int64(at) >= int64(len(question.Past)) {
-			faults.Add(indexed("past.unfinished", i), "no past job %d", at)
+			faults.Add(indexed("past.unfinished_jobs", i), "no past job %d", at)
 			continue
 		}
 		question.Past[at].Unfinished = true
@@ -170,17 +170,17 @@ func (s *Session) pastRequest(r *apportionv1.Resource, path string, faults *mode
 	v := s.engine.View()
 	row := resource.NewAccount(v.Dims.Len())
 	given := v.GivenDimensions()
-	if len(r.GetDimension()) != len(r.GetAmount()) {
-		faults.Add(path, "%d dimensions do not belong to %d amounts", len(r.GetDimension()), len(r.GetAmount()))
+	if len(r.GetDimensions()) != len(r.GetAmounts()) {
+		faults.Add(path, "%d dimensions do not belong to %d amounts", len(r.GetDimensions()), len(r.GetAmounts()))
 		return row
 	}
-	for i, d := range r.GetDimension() {
-		amount := r.GetAmount()[i]
+	for i, d := range r.GetDimensions() {
+		amount := r.GetAmounts()[i]
 		switch {
 		case int64(d) >= int64(len(given)):
-			faults.Add(indexed(path+".dimension", i), "no dimension %d", d)
+			faults.Add(indexed(path+".dimensions", i), "no dimension %d", d)
 		case amount < 0 || math.IsNaN(amount) || math.IsInf(amount, 0):
-			faults.Add(indexed(path+".amount", i), "%g is not an amount", amount)
+			faults.Add(indexed(path+".amounts", i), "%g is not an amount", amount)
 		default:
 			row.Set(given[d], amount)
 		}
@@ -246,7 +246,7 @@ func startAt(start int64) *int64 {
 func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
 	row := decode.RowBytes(int(a.Dimensions))
 	runs := int64(min(max(q.GetRuns(), 100), MaxForecastRuns))
-	past, kinds := int64(len(q.GetPast().GetKind())), int64(len(q.GetPast().GetKinds()))
+	past, kinds := int64(len(q.GetPast().GetKindIndices())), int64(len(q.GetPast().GetKinds()))
 	if q.GetRemembered() != "" {
 		past, kinds = maxRemembered, maxRemembered
 	}
@@ -257,7 +257,7 @@ func (a *asking) forecast(q *apportionv1.ForecastStep) (answer, work int64) {
 	if q.GetArrivals() {
 		// Forecasts for jobs of the past.
 		tasks := int64(0)
-		for _, k := range q.GetPast().GetKind() {
+		for _, k := range q.GetPast().GetKindIndices() {
 			if int(k) < len(q.GetPast().GetKinds()) {
 				tasks += int64(q.GetPast().GetKinds()[k].GetTasks()) + 1
 			}

@@ -82,7 +82,7 @@ func hostileShapes() []hostileShape {
 	for _, name := range numbered("s", 5000) {
 		admitted.PodSets = append(admitted.PodSets, &apportionv1.KueuePodSet{Name: name, Count: 1})
 		admitted.Admission.PodSets = append(admitted.Admission.PodSets, &apportionv1.KueueAdmittedPodSet{
-			Name: name, Usage: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: name, Amount: new(int64(1))}},
+			Name: name, Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: name, Amount: new(int64(1))}},
 		})
 	}
 	sets := kueueSnapshot([]string{"cpu"}, []string{"f"}, 1, nil)
@@ -91,7 +91,7 @@ func hostileShapes() []hostileShape {
 	local.Queues[0].Kueue.UsageBased = true
 	used := &apportionv1.KueueLocalQueue{Name: "l"}
 	for _, name := range numbered("r", 50_000) {
-		used.Consumed = append(used.Consumed, &apportionv1.KueueUsage{Name: name, Amount: 1})
+		used.ConsumedUsages = append(used.ConsumedUsages, &apportionv1.KueueUsage{Name: name, Amount: 1})
 	}
 	local.Kueue.LocalQueues = []*apportionv1.KueueLocalQueue{used}
 	local.Jobs = []*apportionv1.Job{{Name: "j", Queue: "q", Kueue: &apportionv1.KueueWorkload{LocalQueue: new(uint32(0))}}}
@@ -103,7 +103,7 @@ func hostileShapes() []hostileShape {
 	return []hostileShape{
 		{"resources by flavors", wide, byKueue, `shares {}`, 0, "more than 1048576 accounts"},
 		{"sets of an admitted workload", sets, byKueue, `shares {}`, 20_000_000, ""},
-		{"flavors of other queues, at each try of a remedy", elsewhere, byKueue, `remedies { job { index: 0 } }`, 2_000_000, ""},
+		{"flavors of other queues, at each try of a remedy", elsewhere, byKueue, `remedies { job { indices: 0 } }`, 2_000_000, ""},
 		{"usage of a local queue", local, byKueue, `shares {}`, 1_000_000, tooMuchWork},
 		{"requests by covered resources", kueueSnapshot(many, []string{"f", "g"}, 1, requests(many, 0)), byKueue, `explain {}`, 2_000_000, tooMuchWork},
 		{
@@ -181,8 +181,8 @@ func hostilePods() []hostileShape {
 	}
 	return []hostileShape{
 		{"ports that conflict with each other", podSnapshot(0, ports), byGang, `shares {}`, 100_000_000, ""},
-		{"spreads over nodes", podSnapshot(2000, spreads), byGang, `nodes { tasks { index: 0 } }`, 100_000_000, ""},
-		{"nodes that count for spreads", podSnapshot(2000, filters), byGang, `nodes { tasks { index: 0 } }`, 100_000_000, tooMuchWork},
+		{"spreads over nodes", podSnapshot(2000, spreads), byGang, `nodes { tasks { indices: 0 } }`, 100_000_000, ""},
+		{"nodes that count for spreads", podSnapshot(2000, filters), byGang, `nodes { tasks { indices: 0 } }`, 100_000_000, tooMuchWork},
 		{
 			"pods that many rules count", crowded, byGang, `shares {}`, 0,
 			"the rules concern 5401800 pairs of a pod and a rule, at most 1144608 are taken for 3001 pods",
@@ -234,16 +234,16 @@ func TestTasksThatMustBeNearEachOtherAreJudgedWithoutANode(t *testing.T) {
 		classes { selections: 1 affinity_topologies: 0 affinity_selection: 1 } classes { selections: 2 affinity_topologies: 0 affinity_selection: 2 } } `
 	waiting := func(groups string) string {
 		return `jobs { name: "j" queue: "q" min_available: 3 phase: JOB_PHASE_INQUEUE ` + groups +
-			` groups { role: "b" pod_class: 2 request { dimension: 0 amount: 1 } tasks {} tasks {} } }`
+			` groups { role: "b" pod_class: 2 request { dimensions: 0 amounts: 1 } tasks {} tasks {} } }`
 	}
 	for name, snapshot := range map[string]string{
 		"no node": waiting(``),
-		"no room for the first": waiting(`groups { pod_class: 1 request { dimension: 0 amount: 100 } tasks {} }`) +
-			`nodes { name: "a" domains: 1 allocatable { dimension: 0 amount: 10 } } nodes { name: "b" domains: 2 allocatable { dimension: 0 amount: 10 } }`,
+		"no room for the first": waiting(`groups { pod_class: 1 request { dimensions: 0 amounts: 100 } tasks {} }`) +
+			`nodes { name: "a" domains: 1 allocatable { dimensions: 0 amounts: 10 } } nodes { name: "b" domains: 2 allocatable { dimensions: 0 amounts: 10 } }`,
 	} {
 		for _, question := range []string{
-			`plan { job { index: 0 } }`, `explain {}`, `explain { jobs { index: 0 } }`, `nodes { jointly: true tasks { index: 0 index: 1 } }`,
-			`remedies { job { index: 0 } }`,
+			`plan { job { indices: 0 } }`, `explain {}`, `explain { jobs { indices: 0 } }`, `nodes { jointly: true tasks { indices: 0 indices: 1 } }`,
+			`remedies { job { indices: 0 } }`,
 		} {
 			s := open(t, rules+snapshot, `tiers { plugins { gang {} } plugins { fair {} } }`)
 			require.Nil(t, ask(t, s, question).GetError(), "%s: %s", name, question)

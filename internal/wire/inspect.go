@@ -29,17 +29,17 @@ var inspectQuestion = question[*apportionv1.InspectStep]{
 		"InspectAnswer":     "total queue_count job_count task_count node_count nodes jobs tasks queues memory",
 		"Memory":            "epoch_seconds half_life_epochs epoch offered",
 		"InspectedNode":     "node name allocatable used idle group unschedulable reservations",
-		"NodeReservation":   "from until request holder reason",
+		"NodeReservation":   "start_unix_nano end_unix_nano request holder reason",
 		"NodeUnschedulable": "cause detail",
 		"InspectedQueue":    "queue settings",
 		"Queue": "name parent weight priority state reclaimable capability guarantee deserved create_time node_group_affinity " +
 			"fair_share_hierarchy usage budget owners entitled node_group_limits",
 		"NodeGroupAffinity":  "affinity anti_affinity",
-		"NodeGroupTerms":     "required preferred",
+		"NodeGroupTerms":     "required_groups preferred_groups",
 		"NodeGroupLimits":    "groups invalid",
 		"NodeGroupLimit":     "group limit",
 		"FairShareHierarchy": "path weights",
-		"Usage":              "dimension quantum_seconds",
+		"Usage":              "dimensions quantum_seconds",
 		"Budget":             "kind amount spent",
 		"OwnerUsage":         "owner usage weight",
 		"InspectedJob": "job uid queue priority phase min_available min_resources allocated total_request elastic ready_tasks " +
@@ -148,7 +148,7 @@ func (s *Session) reservationsOf(n model.NodeID) []*apportionv1.NodeReservation 
 	list := v.Nodes[n].Reservations()
 	for i := range list {
 		r := &list[i]
-		one := &apportionv1.NodeReservation{From: r.From, Until: r.Until, Request: s.out.resource(r.Request), Reason: r.Reason}
+		one := &apportionv1.NodeReservation{StartUnixNano: r.From, EndUnixNano: r.Until, Request: s.out.resource(r.Request), Reason: r.Reason}
 		if j, known := v.Job(r.Holder); s.audience == nil || known && s.audience.Owns(v.Jobs.At(j).Queue) {
 			one.Holder = r.Holder
 		}

@@ -242,7 +242,7 @@ func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []mode
 		switch {
 		case out.Kueue.GetAdmitted():
 			out.Verdict = apportionv1.PendingVerdict_PENDING_VERDICT_COMPLETE
-		case code == 0 && len(out.Kueue.GetUnjudged()) > 0:
+		case code == 0 && len(out.Kueue.GetUnjudgedParts()) > 0:
 			out.Verdict = apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED
 		case code == 0:
 			out.Verdict = apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN

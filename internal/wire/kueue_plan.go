@@ -174,7 +174,7 @@ func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *k
 			remedy.Edits = append(remedy.Edits, s.kueueEdit(answer.GetJob(), &r.Edits[k], omit))
 		}
 		remedy.Text = text.Remedy(s.names(), answer.GetJob(), remedy)
-		remedy.Whatif = text.WhatIf(s.names(), answer.GetJob(), remedy)
+		remedy.WhatifArguments = text.WhatIf(s.names(), answer.GetJob(), remedy)
 		answer.Remedies = append(answer.Remedies, remedy)
 		s.out.left -= 2*messageBytes + kueueBytes*(4+len(r.Nomination.Victims)+4*len(r.Nomination.PodSets)) + len(remedy.GetText())
 		if err := s.out.check("job"); err != nil {
@@ -182,13 +182,13 @@ func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *k
 		}
 	}
 	for _, kind := range found.Cut {
-		answer.Untried = append(answer.Untried, &apportionv1.UntriedRemedy{
+		answer.UntriedKinds = append(answer.UntriedKinds, &apportionv1.UntriedRemedy{
 			Kind: kueueKinds[kind], Cause: apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT,
 		})
 	}
 	if found.Spent {
 		for kind := found.At; int(kind) < len(kueueKinds); kind++ {
-			answer.Untried = append(answer.Untried, &apportionv1.UntriedRemedy{
+			answer.UntriedKinds = append(answer.UntriedKinds, &apportionv1.UntriedRemedy{
 				Kind: kueueKinds[kind], Cause: apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT,
 			})
 		}

@@ -17,8 +17,8 @@ func TestWhatTheContractForbidsOfKueueIsNamedByItsPath(t *testing.T) {
 			flavors { name: "f" taints { effect: "NoSchedule" } }
 			flavors { name: "f" }
 			cohorts { groups { covered_resources: ["cpu", ""] } }
-			local_queues { consumed { amount: 1 } penalty { name: "cpu" amount: -1 } }
-			local_queues { name: "l" weight: -1 consumed { name: "cpu" amount: nan } }
+			local_queues { consumed_usages { amount: 1 } penalty_usages { name: "cpu" amount: -1 } }
+			local_queues { name: "l" weight: -1 consumed_usages { name: "cpu" amount: nan } }
 		}
 		queues { name: "q" kueue {
 			groups { covered_resources: ["cpu", "memory"] flavors { resources { name: "cpu" nominal: -1 } resources { name: "cpu" } } }
@@ -26,7 +26,7 @@ func TestWhatTheContractForbidsOfKueueIsNamedByItsPath(t *testing.T) {
 		} }
 		jobs { name: "j" queue: "q" kueue {
 			local_queue: 7 pod_sets { name: "s" count: -1 reclaimable: -1 min_count: 9 requests {} } pod_sets { name: "s" }
-			admission { pod_sets { count: -1 usage { amount: -1 } } }
+			admission { pod_sets { count: -1 usages { amount: -1 } } }
 		} }`))
 	require.NoError(t, err)
 	_, err = wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { kueue {} } }`), wire.Options{})
@@ -37,10 +37,10 @@ func TestWhatTheContractForbidsOfKueueIsNamedByItsPath(t *testing.T) {
 		`snapshot.kueue.cohorts[0].name: a name is needed`,
 		`snapshot.kueue.cohorts[0].groups[0].covered_resources[1]: the name of a resource is needed`,
 		`snapshot.kueue.local_queues[0].name: a name is needed`,
-		`snapshot.kueue.local_queues[0].consumed[0].name: the name of a resource is needed`,
-		`snapshot.kueue.local_queues[0].penalty[0].amount: -1 is not a finite number of at least 0`,
+		`snapshot.kueue.local_queues[0].consumed_usages[0].name: the name of a resource is needed`,
+		`snapshot.kueue.local_queues[0].penalty_usages[0].amount: -1 is not a finite number of at least 0`,
 		`snapshot.kueue.local_queues[1].weight: -1 is not a finite number of at least 0`,
-		`snapshot.kueue.local_queues[1].consumed[0].amount: NaN is not a finite number of at least 0`,
+		`snapshot.kueue.local_queues[1].consumed_usages[0].amount: NaN is not a finite number of at least 0`,
 		`snapshot.queues[0].kueue.groups[0].flavors[0].name: a flavor needs a name`,
 		`snapshot.queues[0].kueue.groups[0].flavors[0].resources[0].nominal: -1 is negative`,
 		`snapshot.queues[0].kueue.groups[0].flavors[0].resources[1]: "cpu" is there twice`,
@@ -53,7 +53,7 @@ func TestWhatTheContractForbidsOfKueueIsNamedByItsPath(t *testing.T) {
 		`snapshot.jobs[0].kueue.pod_sets[0].requests[0].name: the name of a resource is needed`,
 		`snapshot.jobs[0].kueue.pod_sets[1].name: "s" is there twice`,
 		`snapshot.jobs[0].kueue.admission.pod_sets[0].count: -1 is negative`,
-		`snapshot.jobs[0].kueue.admission.pod_sets[0].usage[0].resource: the name of a resource is needed`,
-		`snapshot.jobs[0].kueue.admission.pod_sets[0].usage[0].amount: -1 is negative`,
+		`snapshot.jobs[0].kueue.admission.pod_sets[0].usages[0].resource: the name of a resource is needed`,
+		`snapshot.jobs[0].kueue.admission.pod_sets[0].usages[0].amount: -1 is negative`,
 	}, fields(t, decode.Status(err)))
 }

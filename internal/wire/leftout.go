@@ -26,14 +26,14 @@ func (s *Session) leftOutNamed(name string) *model.LeftOut {
 // selectExplained resolves the jobs named, and what is left out under the names that no job has.
 func (s *Session) selectExplained(q *apportionv1.Jobs, faults *model.Error) (jobs []model.JobID, out []*model.LeftOut) {
 	v := s.engine.View()
-	jobs = s.selectJobs(&apportionv1.Jobs{Index: q.GetIndex()}, faults)
-	for i, uid := range q.GetUid() {
+	jobs = s.selectJobs(&apportionv1.Jobs{Indices: q.GetIndices()}, faults)
+	for i, uid := range q.GetUids() {
 		if j, ok := v.Job(uid); ok && v.HasJob(j) && s.audience.Owns(v.Jobs.At(j).Queue) {
 			jobs = append(jobs, j)
 		} else if l := s.leftOutNamed(uid); l != nil {
 			out = append(out, l)
 		} else {
-			faults.Add("jobs.uid["+strconv.Itoa(i)+"]", "%s", noKey("job", uid))
+			faults.Add("jobs.uids["+strconv.Itoa(i)+"]", "%s", noKey("job", uid))
 		}
 	}
 	return jobs, out

@@ -127,22 +127,22 @@ func hostile() map[string]*apportionv1.Snapshot {
 	group, list := &apportionv1.TaskGroup{}, &apportionv1.NodeGroupTerms{}
 	for i := range 50_000 {
 		group.Counts = append(group.Counts, &apportionv1.TaskCount{Count: 1})
-		list.Required = append(list.Required, strconv.Itoa(i))
-		out.LeftOut = append(out.LeftOut, &apportionv1.LeftOut{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB})
+		list.RequiredGroups = append(list.RequiredGroups, strconv.Itoa(i))
+		out.LeftOuts = append(out.LeftOuts, &apportionv1.LeftOut{Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB})
 	}
 	counts.Jobs[0].Groups = []*apportionv1.TaskGroup{group}
 	terms.Queues[1].NodeGroupAffinity = &apportionv1.NodeGroupAffinity{AntiAffinity: list}
 	limits, bounds := queues(0, dimensions), &apportionv1.NodeGroupLimits{}
 	for i := range 20_000 {
 		bounds.Groups = append(bounds.Groups, &apportionv1.NodeGroupLimit{
-			Group: strconv.Itoa(i), Limit: &apportionv1.Resource{Dimension: []uint32{61}, Amount: []float64{1}},
+			Group: strconv.Itoa(i), Limit: &apportionv1.Resource{Dimensions: []uint32{61}, Amounts: []float64{1}},
 		})
 	}
 	limits.Queues[1].NodeGroupLimits = bounds
 	reserved := nodes(500, dimensions)
 	for _, n := range reserved.GetNodes() {
 		for i := range 16 {
-			n.Reservations = append(n.Reservations, &apportionv1.NodeReservation{From: int64(i + 1), Request: &apportionv1.Resource{}})
+			n.Reservations = append(n.Reservations, &apportionv1.NodeReservation{StartUnixNano: int64(i + 1), Request: &apportionv1.Resource{}})
 		}
 	}
 	return map[string]*apportionv1.Snapshot{
@@ -233,24 +233,24 @@ func TestTheSizeOfADecodedSnapshotIsThatOfItsBytes(t *testing.T) {
 func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
 	unraced(t)
 	const many = 5000
-	index := func(n int) string { return strings.Repeat("index: 3 ", n) }
+	index := func(n int) string { return strings.Repeat("indices: 3 ", n) }
 	each := func(n int) string {
 		var list strings.Builder
 		for i := range n {
-			fmt.Fprintf(&list, "index: %d ", i)
+			fmt.Fprintf(&list, "indices: %d ", i)
 		}
 		return list.String()
 	}
 	questions := map[string][]string{
-		"duplicate candidates":           {`reclaim { claimant { index: 0 } candidates { ` + index(20_000) + ` } }`},
-		"candidates":                     {`reclaim { claimant { index: 0 } candidates { ` + each(20_000) + ` } }`},
-		"candidates, explained":          {`preempt { claimant { index: 0 } explain: true candidates { ` + each(20_000) + ` } }`},
-		"candidates of all":              {`reclaim { claimant { index: 0 } }`},
+		"duplicate candidates":           {`reclaim { claimant { indices: 0 } candidates { ` + index(20_000) + ` } }`},
+		"candidates":                     {`reclaim { claimant { indices: 0 } candidates { ` + each(20_000) + ` } }`},
+		"candidates, explained":          {`preempt { claimant { indices: 0 } explain: true candidates { ` + each(20_000) + ` } }`},
+		"candidates of all":              {`reclaim { claimant { indices: 0 } }`},
 		"marks":                          repeat(many, `mark {}`),
-		"marks and changes":              repeat(500, `mark {}`, `set_status { tasks { index: 5 } status: TASK_STATUS_RUNNING }`),
+		"marks and changes":              repeat(500, `mark {}`, `set_status { tasks { indices: 5 } status: TASK_STATUS_RUNNING }`),
 		"marks and added jobs":           {`mark {}`, `add_job { job { name: "x" queue: "queue-00001" } }`, `mark {}`, `add_job { job { name: "y" queue: "queue-00001" } }`},
-		"small steps":                    repeat(many, `jobs { jobs { index: 1 } }`),
-		"smaller steps":                  repeat(many, `allocatable { tasks { index: 1 } }`),
+		"small steps":                    repeat(many, `jobs { jobs { indices: 1 } }`),
+		"smaller steps":                  repeat(many, `allocatable { tasks { indices: 1 } }`),
 		"the same queue":                 {`shares { queues { ` + index(20_000) + ` } }`},
 		"all shares":                     {`shares { jobs {} tree: true }`},
 		"derivations":                    {`shares { explain {} }`},
@@ -319,7 +319,7 @@ func TestAPlanTakesNoMoreThanIsBookedForIt(t *testing.T) {
 			everyPlugin, `tiers { plugins { gang {} } plugins { fair {} } }`, `tiers { plugins { gang {} } plugins { proportion {} } }`,
 		} {
 			p := parse(t, &apportionv1.Policy{}, policy)
-			for _, question := range []string{`plan { job { index: 0 } }`, `plan { job { index: 0 } means: PLAN_MEANS_RECLAIM max_victims: 10 }`} {
+			for _, question := range []string{`plan { job { indices: 0 } }`, `plan { job { indices: 0 } means: PLAN_MEANS_RECLAIM max_victims: 10 }`} {
 				steps := []*apportionv1.Step{parse(t, &apportionv1.Step{}, question)}
 				booked, _ := wire.StepMemory(steps, decode.ExtentOf(m, p), wire.Options{})
 				took, answers := leastPeak(t, m, p, wire.Options{Work: 1 << 40}, steps, booked)
@@ -336,7 +336,7 @@ func TestAPlanTakesNoMoreThanIsBookedForIt(t *testing.T) {
 func amounts(dimensions int, amount float64) *apportionv1.Resource {
 	r := &apportionv1.Resource{}
 	for d := range dimensions {
-		r.Dimension, r.Amount = append(r.Dimension, uint32(d)), append(r.Amount, amount)
+		r.Dimensions, r.Amounts = append(r.Dimensions, uint32(d)), append(r.Amounts, amount)
 	}
 	return r
 }
@@ -384,7 +384,7 @@ func contended(running, pending, own, dimensions, nodes int) *apportionv1.Snapsh
 func TestMoreCandidatesThanTasksAreRefused(t *testing.T) {
 	s := within(t, generate.Shape{Queues: 2, Jobs: 2, Tasks: 10, Nodes: 2}, policies["proportion"], 0)
 	candidates := func(n int) string {
-		return ` { claimant { index: 0 } candidates { ` + strings.Repeat("index: 1 ", n) + `} }`
+		return ` { claimant { indices: 0 } candidates { ` + strings.Repeat("indices: 1 ", n) + `} }`
 	}
 	for _, kind := range []string{"reclaim", "preempt"} {
 		require.NotNil(t, ask(t, s, kind+candidates(10)).GetAnswer())

@@ -12,27 +12,27 @@ import (
 
 const twelve = `
 dimensions: "cpu" dimensions: "memory"
-nodes { name: "n0" allocatable { dimension: [0, 1] amount: [8000, 100] } }
-nodes { name: "n1" allocatable { dimension: [0, 1] amount: [8000, 20] } }
-nodes { name: "n2" allocatable { dimension: [0, 1] amount: [32000, 100] } used_by_others { dimension: 0 amount: 20000 } }
-nodes { name: "n3" allocatable { dimension: [0, 1] amount: [32000, 100] } used_by_others { dimension: 0 amount: 20000 } }
-nodes { name: "n4" allocatable { dimension: [0, 1] amount: [32000, 100] } }
-nodes { name: "n5" allocatable { dimension: [0, 1] amount: [32000, 100] } }
-nodes { name: "n6" allocatable { dimension: [0, 1] amount: [32000, 100] } }
-nodes { name: "n7" allocatable { dimension: [0, 1] amount: [32000, 100] } }
-nodes { name: "n8" allocatable { dimension: [0, 1] amount: [32000, 100] } }
-nodes { name: "n9" allocatable { dimension: [0, 1] amount: [32000, 100] } unschedulable { cause: UNSCHEDULABLE_CAUSE_CORDONED } }
-nodes { name: "n10" allocatable { dimension: [0, 1] amount: [32000, 100] } unschedulable { cause: UNSCHEDULABLE_CAUSE_CORDONED detail: "x" } }
-nodes { name: "n11" allocatable { dimension: [0, 1] amount: [32000, 100] } unschedulable { cause: UNSCHEDULABLE_CAUSE_NOT_READY } }
+nodes { name: "n0" allocatable { dimensions: [0, 1] amounts: [8000, 100] } }
+nodes { name: "n1" allocatable { dimensions: [0, 1] amounts: [8000, 20] } }
+nodes { name: "n2" allocatable { dimensions: [0, 1] amounts: [32000, 100] } used_by_others { dimensions: 0 amounts: 20000 } }
+nodes { name: "n3" allocatable { dimensions: [0, 1] amounts: [32000, 100] } used_by_others { dimensions: 0 amounts: 20000 } }
+nodes { name: "n4" allocatable { dimensions: [0, 1] amounts: [32000, 100] } }
+nodes { name: "n5" allocatable { dimensions: [0, 1] amounts: [32000, 100] } }
+nodes { name: "n6" allocatable { dimensions: [0, 1] amounts: [32000, 100] } }
+nodes { name: "n7" allocatable { dimensions: [0, 1] amounts: [32000, 100] } }
+nodes { name: "n8" allocatable { dimensions: [0, 1] amounts: [32000, 100] } }
+nodes { name: "n9" allocatable { dimensions: [0, 1] amounts: [32000, 100] } unschedulable { cause: UNSCHEDULABLE_CAUSE_CORDONED } }
+nodes { name: "n10" allocatable { dimensions: [0, 1] amounts: [32000, 100] } unschedulable { cause: UNSCHEDULABLE_CAUSE_CORDONED detail: "x" } }
+nodes { name: "n11" allocatable { dimensions: [0, 1] amounts: [32000, 100] } unschedulable { cause: UNSCHEDULABLE_CAUSE_NOT_READY } }
 node_sets { name: "s" nodes: [0, 1, 2, 3, 9, 10, 11] rule: "node selector a=b; no toleration of taint nvidia.com/gpu"
   exclusions { rule: "taint nvidia.com/gpu" } exclusions { rule: "node selector a=b" nodes: 5 } }
 queues { name: "q" }
 jobs { name: "j" queue: "q" phase: JOB_PHASE_INQUEUE min_available: 1 groups { node_set: "s"
-  request { dimension: [0, 1] amount: [24000, 50] } tasks { name: "j-0" } } }`
+  request { dimensions: [0, 1] amounts: [24000, 50] } tasks { name: "j-0" } } }`
 
 func TestTheNodesAreCountedOnceByWhatTheyLack(t *testing.T) {
 	s := open(t, twelve, `tiers { plugins { gang {} } }`)
-	e := ask(t, s, `explain { jobs { index: 0 } }`).GetExplain().GetJobs()[0]
+	e := ask(t, s, `explain { jobs { indices: 0 } }`).GetExplain().GetJobs()[0]
 	f := e.GetFindings()[e.GetBlocking()]
 	want := parse(t, &apportionv1.Finding{}, `
 node_counts { count: 4 code: REASON_CODE_NODE_NOT_IN_SET detail: "taint nvidia.com/gpu" free: 4 }
@@ -47,7 +47,7 @@ node_counts { count: 1 code: REASON_CODE_NODE_TOO_SMALL dimensions: [0, 1] }`)
 		"which have enough left; 2 too full (insufficient cpu), 2 too small (insufficient cpu or memory)"
 	require.Contains(t, f.GetText(), counted)
 
-	plan := ask(t, s, `plan { job { index: 0 } }`).GetPlan()
+	plan := ask(t, s, `plan { job { indices: 0 } }`).GetPlan()
 	require.True(t, proto.Equal(want, &apportionv1.Finding{NodeCounts: plan.GetMiss().GetNodeCounts()}), "%v", plan)
 	require.Contains(t, plan.GetText(), counted)
 }

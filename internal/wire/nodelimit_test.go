@@ -12,19 +12,19 @@ import (
 
 const limitedQueues = `
 	dimensions: ["nvidia.com/gpu", "cpu"]
-	nodes { name: "n" group: "g" allocatable { dimension: 1 amount: 9000 } }
+	nodes { name: "n" group: "g" allocatable { dimensions: 1 amounts: 9000 } }
 	queues {
 		name: "a"
-		node_group_affinity { affinity { required: "g" } }
+		node_group_affinity { affinity { required_groups: "g" } }
 		node_group_limits {
-			groups { group: "g" limit { dimension: [1, 0] amount: [3000, 2000] } }
+			groups { group: "g" limit { dimensions: [1, 0] amounts: [3000, 2000] } }
 			groups { group: "h" limit {} }
 			groups { group: "" }
 		}
 	}
 	queues { name: "b" node_group_limits { invalid: true } }
 	queues { name: "c" node_group_limits {} }
-	jobs { name: "j" queue: "a" groups { request { dimension: 1 amount: 2000 } tasks { uid: "t" } tasks { uid: "r" status: TASK_STATUS_RUNNING node: 0 } } }`
+	jobs { name: "j" queue: "a" groups { request { dimensions: 1 amounts: 2000 } tasks { uid: "t" } tasks { uid: "r" status: TASK_STATUS_RUNNING node: 0 } } }`
 
 // TestLimitsForNodeGroupsComeBackAsTheyWereGiven reads a snapshot in both forms, describes it, and reads it again with a dimension more.
 func TestLimitsForNodeGroupsComeBackAsTheyWereGiven(t *testing.T) {
@@ -36,9 +36,9 @@ func TestLimitsForNodeGroupsComeBackAsTheyWereGiven(t *testing.T) {
 	read, err := new(decode.Decoder).CompileWithin(data, decode.Guard{})
 	require.NoError(t, err)
 	want := parse(t, &apportionv1.Queue{}, `name: "a" weight: 1 reclaimable: true state: QUEUE_STATE_OPEN
-		node_group_affinity { affinity { required: "g" } }
+		node_group_affinity { affinity { required_groups: "g" } }
 		node_group_limits {
-			groups { group: "g" limit { dimension: [0, 1] amount: [2000, 3000] } } groups { group: "h" limit {} } groups { group: "" }
+			groups { group: "g" limit { dimensions: [0, 1] amounts: [2000, 3000] } } groups { group: "h" limit {} } groups { group: "" }
 		}`)
 	for range 2 {
 		for _, s := range []*apportionv1.Snapshot{decode.SnapshotOf(decoded), decode.SnapshotOf(read)} {
@@ -55,8 +55,8 @@ func TestLimitsForNodeGroupsComeBackAsTheyWereGiven(t *testing.T) {
 func queueDifference(want, got *apportionv1.Queue, dimensions []string) string {
 	got = proto.CloneOf(got)
 	for _, l := range got.GetNodeGroupLimits().GetGroups() {
-		if r := l.GetLimit(); len(r.GetDimension()) == 2 && dimensions[r.GetDimension()[0]] == "cpu" {
-			r.Amount[0], r.Amount[1] = r.Amount[1], r.Amount[0]
+		if r := l.GetLimit(); len(r.GetDimensions()) == 2 && dimensions[r.GetDimensions()[0]] == "cpu" {
+			r.Amounts[0], r.Amounts[1] = r.Amounts[1], r.Amounts[0]
 		}
 	}
 	if proto.Equal(want, got) {
@@ -69,8 +69,8 @@ func TestAGroupWithTwoLimitsOrANegativeOneIsNamed(t *testing.T) {
 	s := parse(t, &apportionv1.Snapshot{}, `
 		dimensions: "cpu"
 		queues { name: "a" node_group_limits {
-			groups { group: "g" limit { dimension: 0 amount: 1 } } groups { group: "g" limit { dimension: 3 amount: -1 } }
-			groups { group: "h" limit { dimension: 0 amount: -1 } }
+			groups { group: "g" limit { dimensions: 0 amounts: 1 } } groups { group: "g" limit { dimensions: 3 amounts: -1 } }
+			groups { group: "h" limit { dimensions: 0 amounts: -1 } }
 		} }`)
 	_, err := decode.Compile(s)
 	require.ErrorContains(t, err, "snapshot.queues[0].node_group_limits.groups[1].group")
@@ -81,15 +81,15 @@ func TestAGroupWithTwoLimitsOrANegativeOneIsNamed(t *testing.T) {
 // TestAChangeCarriesLimits changes the limits of a queue, and adds a dimension, in a session that decides as Volcano 1.16 does.
 func TestAChangeCarriesLimits(t *testing.T) {
 	s := open(t, limitedQueues, `volcano_release: VOLCANO_RELEASE_1_16 tiers { plugins { node_group {} } }`)
-	question := `nodes { tasks { uid: "t" } explain: true }`
-	requireAnswer(t, `nodes { tasks { task: 0 node: 0 fits: false score: 100 unfit { node: 0 reason {
+	question := `nodes { tasks { uids: "t" } explain: true }`
+	requireAnswer(t, `nodes { tasks { task: 0 nodes: 0 fits: false scores: 100 unfit_nodes { node: 0 reason {
 		plugin: "nodegroup" code: REASON_CODE_ABOVE_NODE_GROUP_LIMIT queue: 0 dimension: 1 have: 2000 need: 2000 limit: 3000 detail: "g"
 	} } } }`, ask(t, s, question))
-	ask(t, s, `change { change { dimensions: "fpga" nodes { name: "m" allocatable { dimension: 0 amount: 1 } } } }`)
+	ask(t, s, `change { change { dimensions: "fpga" nodes { name: "m" allocatable { dimensions: 0 amounts: 1 } } } }`)
 	require.False(t, ask(t, s, question).GetNodes().GetTasks()[0].GetFits()[0], "a change of something else keeps limits and release")
 	ask(t, s, `change { change { dimensions: ["fpga", "cpu"] queues {
-		name: "a" node_group_affinity { affinity { required: "g" } }
-		node_group_limits { groups { group: "g" limit { dimension: 1 amount: 4000 } } }
+		name: "a" node_group_affinity { affinity { required_groups: "g" } }
+		node_group_limits { groups { group: "g" limit { dimensions: 1 amounts: 4000 } } }
 	} } }`)
 	require.True(t, ask(t, s, question).GetNodes().GetTasks()[0].GetFits()[0])
 }

@@ -66,7 +66,7 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 // placement encodes where tasks have room at the same time.
 func (e *encoder) placement(p *place.Placement) *apportionv1.Placement {
 	return &apportionv1.Placement{
-		Outcome: apportionv1.PlacementOutcome(p.Outcome), Node: indices(e, p.Nodes), Most: uint32(p.Most),
+		Outcome: apportionv1.PlacementOutcome(p.Outcome), Nodes: indices(e, p.Nodes), Most: uint32(p.Most),
 	}
 }
 
@@ -95,7 +95,7 @@ func (n *nodeTable) row(t model.TaskID) *apportionv1.TaskNodes {
 		n.fits[i] = n.engine.Nodes().Fits(t, node, &n.reasons) && n.engine.Nodes().HasRoom(t, node, &n.reasons)
 		if n.q.GetExplain() && !n.fits[i] && n.out.left >= 0 {
 			for k := range n.reasons.List {
-				out.Unfit = append(out.Unfit, &apportionv1.Unfit{Node: uint32(node), Reason: n.out.reason(&n.reasons.List[k])})
+				out.UnfitNodes = append(out.UnfitNodes, &apportionv1.Unfit{Node: uint32(node), Reason: n.out.reason(&n.reasons.List[k])})
 				n.out.left -= messageBytes
 			}
 		}
@@ -122,9 +122,9 @@ func (n *nodeTable) fill(out *apportionv1.TaskNodes) {
 	if n.out.left < 0 {
 		return
 	}
-	out.Node, out.Fits, out.Score = make([]uint32, k), make([]bool, k), make([]float64, k)
+	out.Nodes, out.Fits, out.Scores = make([]uint32, k), make([]bool, k), make([]float64, k)
 	for i, at := range n.order {
-		out.Node[i], out.Fits[i], out.Score[i] = uint32(n.nodes[at]), n.fits[at], n.total[at]
+		out.Nodes[i], out.Fits[i], out.Scores[i] = uint32(n.nodes[at]), n.fits[at], n.total[at]
 	}
 	if !n.q.GetByPlugin() {
 		return
@@ -134,7 +134,7 @@ func (n *nodeTable) fill(out *apportionv1.TaskNodes) {
 		for i, at := range n.order {
 			scores[i] = n.scores[p][at]
 		}
-		out.ByPlugin = append(out.ByPlugin, &apportionv1.PluginScores{Plugin: scorer.Name, Score: scores})
+		out.Plugins = append(out.Plugins, &apportionv1.PluginScores{Plugin: scorer.Name, Scores: scores})
 	}
 }
 
@@ -147,7 +147,7 @@ func (s *Session) spendOnNodes(q *apportionv1.NodesStep) error {
 	v := s.engine.View()
 	nodes := len(v.Nodes)
 	if n := q.GetNodes(); n != nil {
-		nodes = len(n.GetIndex()) + len(n.GetName())
+		nodes = len(n.GetIndices()) + len(n.GetNames())
 	}
 	return s.work.Spend(selected(q.GetTasks(), 0), nodes*(v.Dims.Len()+s.plugins))
 }
@@ -155,7 +155,7 @@ func (s *Session) spendOnNodes(q *apportionv1.NodesStep) error {
 func (a *asking) nodes(q *apportionv1.NodesStep) (answer, work int64) {
 	tasks, nodes := int64(selected(q.GetTasks(), 0)), a.Nodes
 	if wanted := q.GetNodes(); wanted != nil {
-		nodes = int64(len(wanted.GetIndex()) + len(wanted.GetName()))
+		nodes = int64(len(wanted.GetIndices()) + len(wanted.GetNames()))
 	}
 	listed := nodes
 	if top := int64(q.GetTop()); top > 0 {

@@ -16,40 +16,40 @@ import (
 
 const restricted = `
 dimensions: "cpu" dimensions: "memory"
-nodes { name: "n0" allocatable { dimension: [0, 1] amount: [4000, 100] } }
-nodes { name: "n1" allocatable { dimension: [0, 1] amount: [4000, 100] } unschedulable { cause: UNSCHEDULABLE_CAUSE_CORDONED detail: "disk" } }
-nodes { name: "n2" allocatable { dimension: [0, 1] amount: [4000, 100] } }
+nodes { name: "n0" allocatable { dimensions: [0, 1] amounts: [4000, 100] } }
+nodes { name: "n1" allocatable { dimensions: [0, 1] amounts: [4000, 100] } unschedulable { cause: UNSCHEDULABLE_CAUSE_CORDONED detail: "disk" } }
+nodes { name: "n2" allocatable { dimensions: [0, 1] amounts: [4000, 100] } }
 node_sets { name: "h100" nodes: [2, 1] rule: "node selector gpu=h100" }
 node_sets { name: "none" }
 queues { name: "q" }
 jobs { name: "j" queue: "q" condition: "1/2 tasks in gang unschedulable" groups {
-  node_set: "h100" unjudged: PLACEMENT_CONSTRAINT_VOLUMES request { dimension: [0] amount: [1000] }
+  node_set: "h100" unjudged_constraints: PLACEMENT_CONSTRAINT_VOLUMES request { dimensions: [0] amounts: [1000] }
   tasks { uid: "t0" }
-  tasks { uid: "t1" detail { node_set: "none" unjudged: PLACEMENT_CONSTRAINT_HOST_PORTS condition: "Unschedulable" } }
-} groups { role: "free" request { dimension: [0] amount: [1000] } tasks { uid: "t2" } } }`
+  tasks { uid: "t1" detail { node_set: "none" unjudged_constraints: PLACEMENT_CONSTRAINT_HOST_PORTS condition: "Unschedulable" } }
+} groups { role: "free" request { dimensions: [0] amounts: [1000] } tasks { uid: "t2" } } }`
 
 func TestTasksFitOnlyTheNodesOfTheirSetThatTakeNewTasks(t *testing.T) {
 	s := open(t, restricted, proportional)
-	answer := ask(t, s, `nodes { tasks { uid: ["t0", "t1", "t2"] } explain: true }`)
+	answer := ask(t, s, `nodes { tasks { uids: ["t0", "t1", "t2"] } explain: true }`)
 	requireAnswer(t, `nodes {
-  tasks { task: 0 node: [0, 1, 2] fits: [false, false, true] score: [0, 0, 0]
-    unfit { node: 0 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "node selector gpu=h100" } }
-    unfit { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } } }
-  tasks { task: 1 node: [0, 1, 2] fits: [false, false, false] score: [0, 0, 0]
-    unfit { node: 0 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "none" } }
-    unfit { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } }
-    unfit { node: 2 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "none" } } }
-  tasks { task: 2 node: [0, 1, 2] fits: [true, false, true] score: [0, 0, 0]
-    unfit { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } } }
+  tasks { task: 0 nodes: [0, 1, 2] fits: [false, false, true] scores: [0, 0, 0]
+    unfit_nodes { node: 0 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "node selector gpu=h100" } }
+    unfit_nodes { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } } }
+  tasks { task: 1 nodes: [0, 1, 2] fits: [false, false, false] scores: [0, 0, 0]
+    unfit_nodes { node: 0 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "none" } }
+    unfit_nodes { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } }
+    unfit_nodes { node: 2 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "none" } } }
+  tasks { task: 2 nodes: [0, 1, 2] fits: [true, false, true] scores: [0, 0, 0]
+    unfit_nodes { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } } }
 }`, answer)
 }
 
 func TestAnAddedJobMayNameANodeSet(t *testing.T) {
 	s := open(t, restricted, proportional)
-	job := `add_job { job { name: "k" queue: "q" groups { node_set: "h100" request { dimension: [0] amount: [1] } tasks { uid: "t3" } } } }`
+	job := `add_job { job { name: "k" queue: "q" groups { node_set: "h100" request { dimensions: [0] amounts: [1] } tasks { uid: "t3" } } } }`
 	require.Nil(t, ask(t, s, job).GetError())
-	row := ask(t, s, `nodes { tasks { uid: "t3" } top: 3 }`).GetNodes().GetTasks()[0]
-	require.Equal(t, []uint32{2}, row.GetNode())
+	row := ask(t, s, `nodes { tasks { uids: "t3" } top: 3 }`).GetNodes().GetTasks()[0]
+	require.Equal(t, []uint32{2}, row.GetNodes())
 }
 
 func TestAModelKeepsWhatASnapshotSaysOfPlacement(t *testing.T) {
@@ -60,7 +60,7 @@ func TestAModelKeepsWhatASnapshotSaysOfPlacement(t *testing.T) {
 	require.Equal(t, []uint32{1, 2}, again.GetNodeSets()[0].GetNodes(), "in ascending order")
 	require.Equal(t, "1/2 tasks in gang unschedulable", again.GetJobs()[0].GetCondition())
 	require.True(t, proto.Equal(snapshot.GetNodes()[1].GetUnschedulable(), again.GetNodes()[1].GetUnschedulable()))
-	require.Equal(t, snapshot.GetJobs()[0].GetGroups()[0].GetUnjudged(), again.GetJobs()[0].GetGroups()[0].GetUnjudged())
+	require.Equal(t, snapshot.GetJobs()[0].GetGroups()[0].GetUnjudgedConstraints(), again.GetJobs()[0].GetGroups()[0].GetUnjudgedConstraints())
 	require.Equal(t, "none", again.GetJobs()[0].GetGroups()[0].GetTasks()[1].GetDetail().GetNodeSet())
 	require.Equal(t, "Unschedulable", again.GetJobs()[0].GetGroups()[0].GetTasks()[1].GetDetail().GetCondition())
 	both := model.Constraints(1<<apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES | 1<<apportionv1.PlacementConstraint_PLACEMENT_CONSTRAINT_HOST_PORTS)
@@ -75,8 +75,8 @@ node_sets { name: "a" nodes: [0, 1] }
 node_sets { name: "a" }
 queues { name: "q" }
 jobs { name: "j" queue: "q" groups {
-  node_set: "b" unjudged: [1, 1, 0]
-  tasks { detail { node_set: "c" unjudged: 99 } }
+  node_set: "b" unjudged_constraints: [1, 1, 0]
+  tasks { detail { node_set: "c" unjudged_constraints: 99 } }
 } }`))
 	var fault *decode.Fault
 	require.ErrorAs(t, err, &fault)
@@ -86,9 +86,9 @@ jobs { name: "j" queue: "q" groups {
 	}
 	require.ElementsMatch(t, []string{
 		"snapshot.nodes[0].unschedulable.cause", "snapshot.node_sets[0].name", "snapshot.node_sets[0].nodes", "snapshot.node_sets[1].nodes[1]",
-		"snapshot.node_sets[2].name", "snapshot.jobs[0].groups[0].node_set", "snapshot.jobs[0].groups[0].unjudged[1]",
-		"snapshot.jobs[0].groups[0].unjudged[2]", "snapshot.jobs[0].groups[0].tasks[0].detail.node_set",
-		"snapshot.jobs[0].groups[0].tasks[0].detail.unjudged[0]",
+		"snapshot.node_sets[2].name", "snapshot.jobs[0].groups[0].node_set", "snapshot.jobs[0].groups[0].unjudged_constraints[1]",
+		"snapshot.jobs[0].groups[0].unjudged_constraints[2]", "snapshot.jobs[0].groups[0].tasks[0].detail.node_set",
+		"snapshot.jobs[0].groups[0].tasks[0].detail.unjudged_constraints[0]",
 	}, paths)
 }
 
@@ -161,7 +161,7 @@ func TestANodeSetThatWasRemovedCanBeSetAgain(t *testing.T) {
 	require.NoError(t, err)
 	for _, change := range []string{
 		`remove_node_sets: "none" remove_jobs: "j"`, `node_sets { name: "none" nodes: 0 }`,
-		`jobs { name: "k" queue: "q" groups { node_set: "none" request { dimension: [0] amount: [1000] } tasks { uid: "t0" } } }`,
+		`jobs { name: "k" queue: "q" groups { node_set: "none" request { dimensions: [0] amounts: [1000] } tasks { uid: "t0" } } }`,
 	} {
 		data, err := proto.Marshal(parse(t, &apportionv1.Change{}, change))
 		require.NoError(t, err)
@@ -178,23 +178,23 @@ func TestANodeSetThatWasRemovedCanBeSetAgain(t *testing.T) {
 func TestANodeIsAddedToASetThatHasLostOne(t *testing.T) {
 	m, err := decode.Compile(parse(t, &apportionv1.Snapshot{}, `
 dimensions: "cpu" dimensions: "memory"
-nodes { name: "n1" allocatable { dimension: [0, 1] amount: [4000, 100] } }
-nodes { name: "n2" allocatable { dimension: [0, 1] amount: [4000, 100] } }
-nodes { name: "outside" allocatable { dimension: [0, 1] amount: [8000, 100] } }
+nodes { name: "n1" allocatable { dimensions: [0, 1] amounts: [4000, 100] } }
+nodes { name: "n2" allocatable { dimensions: [0, 1] amounts: [4000, 100] } }
+nodes { name: "outside" allocatable { dimensions: [0, 1] amounts: [8000, 100] } }
 node_sets { name: "h100" nodes: [0, 1] }
 queues { name: "q" }
 jobs { uid: "running" queue: "q" phase: JOB_PHASE_RUNNING groups {
-  node_set: "h100" request { dimension: [0] amount: [4000] } tasks { uid: "r" status: TASK_STATUS_RUNNING node: 1 }
+  node_set: "h100" request { dimensions: [0] amounts: [4000] } tasks { uid: "r" status: TASK_STATUS_RUNNING node: 1 }
 } }
 jobs { uid: "waiting" queue: "q" phase: JOB_PHASE_INQUEUE min_available: 1 groups {
-  node_set: "h100" request { dimension: [0] amount: [4000] } tasks { uid: "w" status: TASK_STATUS_PENDING }
+  node_set: "h100" request { dimensions: [0] amounts: [4000] } tasks { uid: "w" status: TASK_STATUS_PENDING }
 } }`))
 	require.NoError(t, err)
 	data, err := proto.Marshal(&apportionv1.Change{RemoveNodes: []string{"n1"}})
 	require.NoError(t, err)
 	m, err = new(decode.Decoder).CompileChange(m, data, decode.Guard{})
 	require.NoError(t, err)
-	question := parse(t, &apportionv1.Step{}, `remedies { job { uid: "waiting" } kinds: REMEDY_KIND_NODES }`)
+	question := parse(t, &apportionv1.Step{}, `remedies { job { uids: "waiting" } kinds: REMEDY_KIND_NODES }`)
 	want := found(t, restated(t, m), question)
 	require.Len(t, want, 1)
 	require.Equal(t, want, found(t, m, question))

@@ -20,7 +20,7 @@ var orderQuestion = question[*apportionv1.OrderStep]{
 	work:    (*Session).spendOnOrder,
 	memory:  (*asking).order,
 	permit:  (*Session).permitOrder,
-	visible: map[string]string{"OrderAnswer": "sorted:aJob ties intransitive"},
+	visible: map[string]string{"OrderAnswer": "items:aJob ties intransitive"},
 }
 
 func (s *Session) order(q *apportionv1.OrderStep) (*apportionv1.Answer, error) {
@@ -47,7 +47,7 @@ func (s *Session) orderQueues(q *apportionv1.OrderStep, subject *apportionv1.Que
 	queues := s.selectQueues(subject, "queues", &faults)
 	v := s.engine.View()
 	compare, sort := s.engine.Order().CompareQueues, s.engine.Order().SortQueuesOnce
-	if len(subject.GetIndex())+len(subject.GetName()) == 0 {
+	if len(subject.GetIndices())+len(subject.GetNames()) == 0 {
 		queues = v.Busy()
 	}
 	if q.GetClaimant() != nil {
@@ -68,9 +68,9 @@ func (s *Session) claimantQueue(q *apportionv1.OrderStep, faults *model.Error) m
 	path := "claimant_queue"
 	switch c := q.GetClaimant().(type) {
 	case *apportionv1.OrderStep_ClaimantQueue:
-		selection = &apportionv1.Queues{Index: []uint32{c.ClaimantQueue}}
+		selection = &apportionv1.Queues{Indices: []uint32{c.ClaimantQueue}}
 	case *apportionv1.OrderStep_ClaimantQueueName:
-		selection, path = &apportionv1.Queues{Name: []string{c.ClaimantQueueName}}, "claimant_queue_name"
+		selection, path = &apportionv1.Queues{Names: []string{c.ClaimantQueueName}}, "claimant_queue_name"
 	default:
 		faults.Add("claimant", "queues are ordered for a queue, not for a task")
 		return model.None
@@ -81,7 +81,7 @@ func (s *Session) claimantQueue(q *apportionv1.OrderStep, faults *model.Error) m
 func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Jobs) (*apportionv1.OrderAnswer, error) {
 	var faults model.Error
 	jobs := s.selectJobs(subject, &faults)
-	if len(subject.GetIndex())+len(subject.GetUid()) == 0 {
+	if len(subject.GetIndices())+len(subject.GetUids()) == 0 {
 		jobs = s.allJobs()
 	}
 	if q.GetClaimant() != nil {
@@ -113,9 +113,9 @@ func (s *Session) claimantTask(q *apportionv1.OrderStep, faults *model.Error) mo
 	path := "claimant_task"
 	switch c := q.GetClaimant().(type) {
 	case *apportionv1.OrderStep_ClaimantTask:
-		selection = &apportionv1.Tasks{Index: []uint32{c.ClaimantTask}}
+		selection = &apportionv1.Tasks{Indices: []uint32{c.ClaimantTask}}
 	case *apportionv1.OrderStep_ClaimantTaskUid:
-		selection, path = &apportionv1.Tasks{Uid: []string{c.ClaimantTaskUid}}, "claimant_task_uid"
+		selection, path = &apportionv1.Tasks{Uids: []string{c.ClaimantTaskUid}}, "claimant_task_uid"
 	default:
 		faults.Add("claimant", "tasks are ordered for a task, not for a queue")
 		return model.None
@@ -162,7 +162,7 @@ func ordered[ID ~int32](
 		}, less)
 	}
 	answer := &apportionv1.OrderAnswer{
-		Sorted:       indices(&s.out, sorted),
+		Items:        indices(&s.out, sorted),
 		Ties:         s.ties(len(sorted), tied),
 		Intransitive: !total && !transitive(sorted, maxPairs, less),
 	}
@@ -221,7 +221,7 @@ func (s *Session) spendOnOrder(q *apportionv1.OrderStep) error {
 	v, n := s.engine.View(), 0
 	switch subject := q.GetSubject().(type) {
 	case *apportionv1.OrderStep_Queues:
-		if n = len(subject.Queues.GetIndex()) + len(subject.Queues.GetName()); n == 0 {
+		if n = len(subject.Queues.GetIndices()) + len(subject.Queues.GetNames()); n == 0 {
 			n = len(v.Queues)
 		}
 	case *apportionv1.OrderStep_Jobs:
@@ -242,7 +242,7 @@ func (a *asking) order(q *apportionv1.OrderStep) (answer, work int64) {
 	n := int64(0)
 	switch subject := q.GetSubject().(type) {
 	case *apportionv1.OrderStep_Queues:
-		if n = int64(len(subject.Queues.GetIndex()) + len(subject.Queues.GetName())); n == 0 {
+		if n = int64(len(subject.Queues.GetIndices()) + len(subject.Queues.GetNames())); n == 0 {
 			n = a.Queues
 		}
 	case *apportionv1.OrderStep_Jobs:

@@ -69,7 +69,7 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 			}
 		}
 	} else {
-		for _, c := range e.GetUnjudged() {
+		for _, c := range e.GetUnjudgedConstraints() {
 			key.constraints |= 1 << c
 		}
 		if f := blindFinding(e.GetFindings()); f != nil {
@@ -78,7 +78,7 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 	}
 	group := g.at[key]
 	if group == nil {
-		group = &pendingGroup{unjudged: e.GetUnjudged()}
+		group = &pendingGroup{unjudged: e.GetUnjudgedConstraints()}
 		group.Verdict, group.Check, group.Reason, group.Free = key.verdict, key.check, reason, key.free
 		if g.at == nil {
 			g.at = make(map[cause]*pendingGroup)

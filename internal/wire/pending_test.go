@@ -123,7 +123,7 @@ func TestAFilterSelectsWhatALoopOverAllExplanationsSelects(t *testing.T) {
 		filter string
 		wants  func(*apportionv1.Explanation) bool
 	}{
-		"a queue and those below it": {fmt.Sprintf(`queues { name: %q }`, parent), func(e *apportionv1.Explanation) bool {
+		"a queue and those below it": {fmt.Sprintf(`queues { names: %q }`, parent), func(e *apportionv1.Explanation) bool {
 			return below(snapshot.GetQueues()[e.GetQueue()].GetName(), parent)
 		}},
 		"no queue": {`queues {}`, func(*apportionv1.Explanation) bool { return false }},
@@ -135,7 +135,7 @@ func TestAFilterSelectsWhatALoopOverAllExplanationsSelects(t *testing.T) {
 		}},
 		"no check": {`checks: CHECK_KIND_UNSPECIFIED`, func(e *apportionv1.Explanation) bool { return e.Blocking == nil }},
 		"jobs": {
-			fmt.Sprintf(`jobs { index: [%d, %d] }`, whole.GetJobs()[1].GetJob(), whole.GetJobs()[3].GetJob()),
+			fmt.Sprintf(`jobs { indices: [%d, %d] }`, whole.GetJobs()[1].GetJob(), whole.GetJobs()[3].GetJob()),
 			func(e *apportionv1.Explanation) bool {
 				return e.GetJob() == whole.GetJobs()[1].GetJob() || e.GetJob() == whole.GetJobs()[3].GetJob()
 			},
@@ -171,7 +171,7 @@ func TestAFilterSelectsWhatALoopOverAllExplanationsSelects(t *testing.T) {
 		})
 	}
 	for filter, want := range map[string]string{
-		`filter { queues { name: "nothing" } }`:       `explain.filter.queues.name[0]: no queue "nothing"`,
+		`filter { queues { names: "nothing" } }`:      `explain.filter.queues.names[0]: no queue "nothing"`,
 		`filter { dimensions: 99 }`:                   "explain.filter.dimensions[0]: no resource 99, there are 4",
 		`filter { checks: CHECK_KIND_SHARE } jobs {}`: "explain.filter: a filter and named jobs exclude each other",
 	} {

@@ -84,7 +84,7 @@ func (s *Session) planAnswer(p *plan.Plan, omit bool) (*apportionv1.PlanAnswer, 
 	job := s.engine.View().Jobs.At(p.Job)
 	answer := &apportionv1.PlanAnswer{
 		Job: uint32(p.Job), Outcome: apportionv1.PlanOutcome(p.Outcome), Least: p.Least, CutShort: p.CutShort, Enters: p.Enters,
-		Ready: p.Ready, Looked: uint32(p.Looked), Miss: s.planMiss(p), Unjudged: decode.WireConstraints(p.Unjudged),
+		Ready: p.Ready, Looked: uint32(p.Looked), Miss: s.planMiss(p), UnjudgedConstraints: decode.WireConstraints(p.Unjudged),
 	}
 	if !omit {
 		answer.Uid = job.UID
@@ -105,7 +105,7 @@ func (s *Session) planAnswer(p *plan.Plan, omit bool) (*apportionv1.PlanAnswer, 
 	}
 	if p.Fall != nil {
 		for i := range p.Fall {
-			answer.Fall, answer.Rise = append(answer.Fall, s.out.fraction(p.Fall[i])), append(answer.Rise, s.out.fraction(p.Rise[i]))
+			answer.Falls, answer.Rises = append(answer.Falls, s.out.fraction(p.Fall[i])), append(answer.Rises, s.out.fraction(p.Rise[i]))
 		}
 	}
 	answer.ByChance = s.plannedByChance(p)
@@ -143,11 +143,11 @@ func (s *Session) planMiss(p *plan.Plan) *apportionv1.PlanMiss {
 	}
 	out := &apportionv1.PlanMiss{
 		Check: apportionv1.CheckKind(m.Check), Reasons: s.out.reasonList(m.Reasons), Placed: uint32(m.Placed), Tasks: uint32(len(p.Tasks)),
-		Task: s.out.optional(int(m.Task)), Node: s.out.optional(int(m.Node)), Protected: s.out.reasonList(m.Protected),
+		Task: s.out.optional(int(m.Task)), Node: s.out.optional(int(m.Node)), Protections: s.out.reasonList(m.Protected),
 		Victims: uint32(m.Victims), NodeCounts: s.out.nodeCounts(m.NodeCounts),
 	}
 	if m.Short.Has != 0 {
-		out.Short = s.out.resource(m.Short)
+		out.Missing = s.out.resource(m.Short)
 	}
 	for _, count := range m.Counts {
 		out.Counts = append(out.Counts, uint32(count))

@@ -22,7 +22,7 @@ import (
 
 func TestAPolicyIsReadWithItsSettings(t *testing.T) {
 	p, err := decode.Policy(parse(t, &apportionv1.Policy{}, `tier_walk: TIER_WALK_VOLCANO
-	tiers { plugins { proportion {} disabled: [DECISION_OVERUSED, DECISION_JOB_ENQUEUED] } plugins { capacity { hierarchical: true ancestor_reclaim_level: -3 } } }
+	tiers { plugins { proportion {} disabled_decisions: [DECISION_OVERUSED, DECISION_JOB_ENQUEUED] } plugins { capacity { hierarchical: true ancestor_reclaim_level: -3 } } }
 	tiers {}
 	tiers { plugins { binpack { weight: 0 memory: 2 resources { name: "gpu" } resources { name: "x" weight: -1 } } }
 	  plugins { node_group { strict: false hierarchical: true } } plugins { overcommit { factor: 1.5 } } plugins { undecided { name: "tdm" } } }`))
@@ -56,8 +56,8 @@ func TestAFaultyPolicyNamesItsFields(t *testing.T) {
 	for text, want := range map[string]string{
 		`tier_walk: 9`:       `policy.tier_walk: no tier walk 9`,
 		`volcano_release: 9`: `policy.volcano_release: no release 9`,
-		`tiers { plugins { gang {} disabled: [1, 0] } }`:              `policy.tiers[0].plugins[0].disabled[1]: no decision 0`,
-		`tiers { plugins { gang {} disabled: 17 } }`:                  `policy.tiers[0].plugins[0].disabled[0]: no decision 17`,
+		`tiers { plugins { gang {} disabled_decisions: [1, 0] } }`:    `policy.tiers[0].plugins[0].disabled_decisions[1]: no decision 0`,
+		`tiers { plugins { gang {} disabled_decisions: 17 } }`:        `policy.tiers[0].plugins[0].disabled_decisions[0]: no decision 17`,
 		`tiers { plugins { undecided {} } }`:                          `policy.tiers[0].plugins[0].undecided.name: a plugin needs a name`,
 		`tiers { plugins { gang {} } } tiers { plugins { gang {} } }`: `policy.tiers[1].plugins[0]: plugin "gang" is tiers[0].plugins[0] already`,
 		`tiers { plugins { fair {} } } tiers { plugins { backfill {} } }`: `policy.tiers[1].plugins[0]: plugin "backfill" does not go with "fair", which is tiers[0].plugins[0]: ` +
@@ -86,7 +86,7 @@ func TestPoliciesThatAreReadAsTheSameHaveTheSameDigest(t *testing.T) {
 		{`tiers { plugins { binpack {} } }`, `tiers { plugins { binpack { weight: 1 cpu: 1 memory: -5 resources { name: "cpu" weight: 7 } } } }`},
 		{`tiers { plugins { node_group {} } }`, `tiers { plugins { node_group { strict: true } } }`},
 		{`tiers { plugins { overcommit { factor: 0.5 } } }`, `tiers { plugins { overcommit { factor: 1.2 } } }`},
-		{`tiers { plugins { gang {} disabled: [3, 1, 3] } }`, `tiers { plugins { gang {} disabled: [1, 3] } }`},
+		{`tiers { plugins { gang {} disabled_decisions: [3, 1, 3] } }`, `tiers { plugins { gang {} disabled_decisions: [1, 3] } }`},
 	} {
 		require.Equal(t, digest(same[0]), digest(same[1]), same[0])
 	}
@@ -94,7 +94,7 @@ func TestPoliciesThatAreReadAsTheSameHaveTheSameDigest(t *testing.T) {
 	for _, text := range []string{
 		``, `tier_walk: TIER_WALK_VOLCANO`, `volcano_release: VOLCANO_RELEASE_1_16`, `tiers {}`, `tiers { plugins { gang {} } }`, `tiers { plugins { priority {} } }`,
 		`tiers { plugins { gang {} } plugins { priority {} } }`, `tiers { plugins { gang {} } } tiers { plugins { priority {} } }`,
-		`tiers { plugins { gang {} disabled: 1 } }`, `tiers { plugins { capacity {} } }`, `tiers { plugins { capacity { hierarchical: true } } }`,
+		`tiers { plugins { gang {} disabled_decisions: 1 } }`, `tiers { plugins { capacity {} } }`, `tiers { plugins { capacity { hierarchical: true } } }`,
 		`tiers { plugins { binpack {} } }`, `tiers { plugins { binpack { weight: 0 } } }`, `tiers { plugins { undecided { name: "a" } } }`,
 		`tiers { plugins { undecided { name: "b" } } }`,
 	} {

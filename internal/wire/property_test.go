@@ -81,7 +81,7 @@ func everything(snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 			}
 		}
 	}
-	candidates := &apportionv1.Tasks{Index: running}
+	candidates := &apportionv1.Tasks{Indices: running}
 	steps := []*apportionv1.Step{
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}, Tree: true, Explain: &apportionv1.Explain{}}}},
 		{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{}}},
@@ -90,7 +90,7 @@ func everything(snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 		{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true, Jobs: true, Tasks: true}}},
 	}
 	for _, t := range pending[:min(3, len(pending))] {
-		one := &apportionv1.Tasks{Index: []uint32{t}}
+		one := &apportionv1.Tasks{Indices: []uint32{t}}
 		steps = append(steps,
 			&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: one, Explain: true}}},
 			&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: one, Explain: true}}},
@@ -109,11 +109,11 @@ func drawMove(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 			tasks += uint32(len(g.GetTasks()))
 		}
 	}
-	task := &apportionv1.Tasks{Index: []uint32{rapid.Uint32Range(0, tasks+1).Draw(t, "task")}}
+	task := &apportionv1.Tasks{Indices: []uint32{rapid.Uint32Range(0, tasks+1).Draw(t, "task")}}
 	switch rapid.IntRange(0, 4).Draw(t, "move") {
 	case 0:
 		node := rapid.Uint32Range(0, uint32(len(snapshot.GetNodes()))).Draw(t, "node")
-		return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: task, Node: []uint32{node}}}}
+		return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: task, Nodes: []uint32{node}}}}
 	case 1:
 		return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: task}}}
 	case 2:
@@ -127,7 +127,7 @@ func drawMove(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 }
 
 func drawJob(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Jobs {
-	return &apportionv1.Jobs{Index: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
+	return &apportionv1.Jobs{Indices: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
 }
 
 // drawStep draws a step that changes something, or at least tries to.
@@ -286,20 +286,20 @@ func told(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) map
 	slices.Sort(running)
 	slices.Sort(pending)
 	for _, uid := range pending[:min(4, len(pending))] {
-		reclaim := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uid: []string{uid}}, Candidates: &apportionv1.Tasks{Uid: running}}
+		reclaim := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uids: []string{uid}}, Candidates: &apportionv1.Tasks{Uids: running}}
 		out["victims "+uid] = victims(do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}}).GetReclaim())
 		reclaim.Candidates = nil
 		out["reclaim "+uid] = victims(do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}}).GetReclaim())
 		preempt := &apportionv1.PreemptStep{Claimant: reclaim.GetClaimant()}
 		out["preempt "+uid] = victims(do(&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: preempt}}).GetPreempt())
 		best := &apportionv1.NodesStep{Tasks: reclaim.GetClaimant(), Top: 3}
-		for _, n := range do(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: best}}).GetNodes().GetTasks()[0].GetNode() {
+		for _, n := range do(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: best}}).GetNodes().GetTasks()[0].GetNodes() {
 			out["nodes "+uid] = fmt.Sprint(out["nodes "+uid], " ", snapshot.GetNodes()[n].GetName())
 		}
-		ask := &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Uid: []string{uid}}}
+		ask := &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Uids: []string{uid}}}
 		out["allocatable "+uid] = do(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: ask}}).GetAllocatable().GetTasks()[0].GetVerdict().GetVote()
 	}
-	enqueue := do(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Uid: jobs}}}}).GetEnqueue()
+	enqueue := do(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Uids: jobs}}}}).GetEnqueue()
 	for _, j := range enqueue.GetJobs() {
 		out["enqueue "+j.GetUid()] = j.GetVerdict().GetVote()
 	}
@@ -333,7 +333,7 @@ func TestCapacityKeepsGuarantees(t *testing.T) {
 					mark := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}}).GetMark().GetMark()
 					victims := &apportionv1.Tasks{}
 					for _, v := range s.Do(step).GetReclaim().GetVictims() {
-						victims.Index = append(victims.Index, v.GetTask())
+						victims.Indices = append(victims.Indices, v.GetTask())
 					}
 					s.Do(&apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: victims}}})
 					for i, q := range shares() {
@@ -341,8 +341,8 @@ func TestCapacityKeepsGuarantees(t *testing.T) {
 						if len(q.GetChildren()) > 0 || !lost {
 							continue
 						}
-						for k, d := range q.GetGuarantee().GetDimension() {
-							require.GreaterOrEqual(t, amount(q.GetAllocated(), d), q.GetGuarantee().GetAmount()[k], "queue %s", q.GetName())
+						for k, d := range q.GetGuarantee().GetDimensions() {
+							require.GreaterOrEqual(t, amount(q.GetAllocated(), d), q.GetGuarantee().GetAmounts()[k], "queue %s", q.GetName())
 						}
 					}
 					s.Do(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: mark}}})
@@ -353,8 +353,8 @@ func TestCapacityKeepsGuarantees(t *testing.T) {
 }
 
 func amount(r *apportionv1.Resource, dimension uint32) float64 {
-	if i := slices.Index(r.GetDimension(), dimension); i >= 0 {
-		return r.GetAmount()[i]
+	if i := slices.Index(r.GetDimensions(), dimension); i >= 0 {
+		return r.GetAmounts()[i]
 	}
 	return 0
 }
@@ -363,16 +363,16 @@ func TestProportionTakesVictimsBelowGuaranteeInOneDimension(t *testing.T) {
 	// b has more cpu than it deserves, so its only memory goes, although b is guaranteed just that.
 	s := opened(t, parse(t, &apportionv1.Snapshot{}, `
 dimensions: "cpu" dimensions: "memory"
-nodes { name: "n" allocatable { dimension: [0, 1] amount: [10000, 100] } }
+nodes { name: "n" allocatable { dimensions: [0, 1] amounts: [10000, 100] } }
 queues { name: "a" }
-queues { name: "b" guarantee { dimension: [1] amount: [50] } }
-jobs { name: "claim" queue: "a" groups { request { dimension: [0] amount: [9000] } tasks {} } }
+queues { name: "b" guarantee { dimensions: [1] amounts: [50] } }
+jobs { name: "claim" queue: "a" groups { request { dimensions: [0] amounts: [9000] } tasks {} } }
 jobs { name: "work" queue: "b" groups {
-  tasks { status: TASK_STATUS_RUNNING detail { request { dimension: [1] amount: [50] } } }
-  tasks { status: TASK_STATUS_RUNNING detail { request { dimension: [0] amount: [9000] } } }
+  tasks { status: TASK_STATUS_RUNNING detail { request { dimensions: [1] amounts: [50] } } }
+  tasks { status: TASK_STATUS_RUNNING detail { request { dimensions: [0] amounts: [9000] } } }
 } }`), policies["proportion"])
 	answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Index: []uint32{0}}, Candidates: &apportionv1.Tasks{Index: []uint32{1}},
+		Claimant: &apportionv1.Tasks{Indices: []uint32{0}}, Candidates: &apportionv1.Tasks{Indices: []uint32{1}},
 	}}})
 	require.Len(t, answer.GetReclaim().GetVictims(), 1)
 }

@@ -65,7 +65,7 @@ func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.
 	v, names := s.engine.View(), s.names()
 	answer := &apportionv1.RemediesAnswer{
 		Job: uint32(found.Job), Outcome: apportionv1.RemedyOutcome(found.Outcome), Check: apportionv1.CheckKind(found.Check),
-		Reasons: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries), Unjudged: decode.WireConstraints(found.Unjudged),
+		Reasons: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries), UnjudgedConstraints: decode.WireConstraints(found.Unjudged),
 	}
 	if !omit {
 		answer.Uid = v.Jobs.At(found.Job).UID
@@ -74,9 +74,9 @@ func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.
 	for i := range found.List {
 		remedy := s.remedy(&found.List[i], v.Jobs.At(found.Job).MinAvailable, omit)
 		remedy.Text = text.Remedy(names, answer.GetJob(), remedy)
-		remedy.Whatif = text.WhatIf(names, answer.GetJob(), remedy)
+		remedy.WhatifArguments = text.WhatIf(names, answer.GetJob(), remedy)
 		s.out.left -= len(remedy.GetText()) + 2*messageBytes
-		for _, argument := range remedy.GetWhatif() {
+		for _, argument := range remedy.GetWhatifArguments() {
 			s.out.left -= len(argument) + textBytes
 		}
 		answer.Remedies = append(answer.Remedies, remedy)
@@ -85,7 +85,7 @@ func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.
 		}
 	}
 	for _, u := range found.Untried {
-		answer.Untried = append(answer.Untried, &apportionv1.UntriedRemedy{
+		answer.UntriedKinds = append(answer.UntriedKinds, &apportionv1.UntriedRemedy{
 			Kind: apportionv1.RemedyKind(u.Kind), Cause: apportionv1.UntriedCause(u.Cause), Tried: uint32(u.Tried), Of: uint32(u.Of),
 			Bound: apportionv1.UntriedBound(u.Bound),
 		})

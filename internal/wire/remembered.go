@@ -30,7 +30,7 @@ func (s *Session) remember(q *apportionv1.ForecastStep, question *forecast.OddsQ
 	switch {
 	case name == "" || faults.Total > 0:
 		return
-	case len(q.GetPast().GetKind()) > 0:
+	case len(q.GetPast().GetKindIndices()) > 0:
 		faults.Add("remembered", "past jobs are given in past already")
 		return
 	case s.past == nil:

@@ -39,28 +39,28 @@ func (n numbers) inverse() numbers {
 // jobFields and taskFields are the fields of steps and answers that hold numbers of jobs and of tasks.
 var (
 	jobFields = map[protoreflect.FullName]bool{
-		"apportion.v1.Jobs.index": true, "apportion.v1.JobShare.job": true, "apportion.v1.TreeNode.job": true,
+		"apportion.v1.Jobs.indices": true, "apportion.v1.JobShare.job": true, "apportion.v1.TreeNode.job": true,
 		"apportion.v1.JobStanding.job": true, "apportion.v1.EnqueueVerdict.job": true, "apportion.v1.InspectedJob.job": true,
 		"apportion.v1.InspectedTask.job": true,
 	}
 	taskFields = map[protoreflect.FullName]bool{
-		"apportion.v1.Tasks.index": true, "apportion.v1.Victim.task": true, "apportion.v1.PluginVictims.victims": true,
-		"apportion.v1.Spared.task": true, "apportion.v1.VictimCheck.task": true, "apportion.v1.VictimsAnswer.eviction_order": true,
+		"apportion.v1.Tasks.indices": true, "apportion.v1.Victim.task": true, "apportion.v1.PluginVictims.victims": true,
+		"apportion.v1.Spared.task": true, "apportion.v1.VictimCheck.task": true, "apportion.v1.VictimsAnswer.evictions": true,
 		"apportion.v1.TaskVerdict.task": true, "apportion.v1.TaskNodes.task": true, "apportion.v1.InspectedTask.task": true,
 	}
 	queueFields = map[protoreflect.FullName]bool{
-		"apportion.v1.Queues.index": true, "apportion.v1.QueueShare.queue": true, "apportion.v1.QueueShare.ancestors": true,
+		"apportion.v1.Queues.indices": true, "apportion.v1.QueueShare.queue": true, "apportion.v1.QueueShare.ancestors": true,
 		"apportion.v1.QueueShare.children": true, "apportion.v1.QueueStanding.queue": true, "apportion.v1.InspectedJob.queue": true,
 		"apportion.v1.Reason.queue": true, "apportion.v1.Warning.queue": true, "apportion.v1.ProportionShare.queue": true,
 		"apportion.v1.CapacityLevel.queue": true, "apportion.v1.CapacityLevel.parent": true,
 		"apportion.v1.FairDivision.queue": true, "apportion.v1.FairPortion.queue": true, "apportion.v1.FairQueue.queue": true,
 	}
 	nodeFields = map[protoreflect.FullName]bool{
-		"apportion.v1.Nodes.index": true, "apportion.v1.InspectedNode.node": true,
-		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.node": true, "apportion.v1.Placement.node": true, "apportion.v1.Unfit.node": true, "apportion.v1.ReclaimPlan.node": true,
+		"apportion.v1.Nodes.indices": true, "apportion.v1.InspectedNode.node": true,
+		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.nodes": true, "apportion.v1.Placement.nodes": true, "apportion.v1.Unfit.node": true, "apportion.v1.ReclaimPlan.nodes": true,
 	}
 	orderFields = map[protoreflect.FullName]bool{
-		"apportion.v1.OrderAnswer.sorted": true, "apportion.v1.Pair.left": true, "apportion.v1.Pair.right": true,
+		"apportion.v1.OrderAnswer.items": true, "apportion.v1.Pair.left": true, "apportion.v1.Pair.right": true,
 	}
 )
 
@@ -139,8 +139,8 @@ func reached(t require.TestingT, s *wire.Session, snapshot *apportionv1.Snapshot
 func roughen(snapshot *apportionv1.Snapshot, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	rough := func(r *apportionv1.Resource) {
-		for i := range r.GetAmount() {
-			r.Amount[i] *= []float64{1, 1, 1e15, 1. / 3}[random.IntN(4)]
+		for i := range r.GetAmounts() {
+			r.Amounts[i] *= []float64{1, 1, 1e15, 1. / 3}[random.IntN(4)]
 		}
 	}
 	for _, n := range snapshot.GetNodes() {
@@ -226,19 +226,19 @@ func FuzzAReopenedSessionIsAFreshOne(f *testing.F) {
 
 func TestWhatATaskLeavesBehindIsNotCarriedIntoAReopenedSession(t *testing.T) {
 	for name, reopen := range map[string]string{
-		"by a job that is added": `add_job { job { name: "more" queue: "q" } }`, "by one that is removed": `remove_job { jobs { uid: "spare" } }`,
+		"by a job that is added": `add_job { job { name: "more" queue: "q" } }`, "by one that is removed": `remove_job { jobs { uids: "spare" } }`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, `dimensions: "cpu" dimensions: "gpu" total { dimension: 0 amount: 1e18 } queues { name: "q" }
+			s := open(t, `dimensions: "cpu" dimensions: "gpu" total { dimensions: 0 amounts: 1e18 } queues { name: "q" }
 			  jobs { uid: "work" queue: "q" groups {
-			    tasks { uid: "huge" status: TASK_STATUS_RUNNING detail { request { dimension: [0, 1] amount: [1e18, 1] } } }
-			    tasks { uid: "small" status: TASK_STATUS_RUNNING detail { request { dimension: 0 amount: 500 } } } } }
+			    tasks { uid: "huge" status: TASK_STATUS_RUNNING detail { request { dimensions: [0, 1] amounts: [1e18, 1] } } }
+			    tasks { uid: "small" status: TASK_STATUS_RUNNING detail { request { dimensions: 0 amounts: 500 } } } } }
 			  jobs { uid: "spare" queue: "q" }`, proportional)
-			requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { uid: "huge" } status: TASK_STATUS_RELEASING }`))
+			requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { uids: "huge" } status: TASK_STATUS_RELEASING }`))
 			require.Nil(t, ask(t, s, reopen).GetError())
 			allocated := ask(t, s, `shares {}`).GetShares().GetPlugins()[0].GetQueues()[0].GetAllocated()
-			require.Equal(t, []float64{500, 0}, allocated.GetAmount(), "neither 512 millicores, the difference of two roundings, nor a gpu")
-			require.Equal(t, []uint32{0, 2}, allocated.GetDimension(), "cpu and memory")
+			require.Equal(t, []float64{500, 0}, allocated.GetAmounts(), "neither 512 millicores, the difference of two roundings, nor a gpu")
+			require.Equal(t, []uint32{0, 2}, allocated.GetDimensions(), "cpu and memory")
 		})
 	}
 }

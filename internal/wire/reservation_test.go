@@ -14,14 +14,14 @@ import (
 const reservedNodes = `
 	as_of: 1000 dimensions: ["gpu", "cpu"]
 	nodes {
-		name: "n" allocatable { dimension: [0, 1] amount: [8, 9000] }
-		reservations { from: 2000 until: 3000 reason: "maintenance" }
-		reservations { from: 4000 holder: "ns/j" request { dimension: [1, 0] amount: [3000, 4] } }
-		reservations { until: 5 request {} }
+		name: "n" allocatable { dimensions: [0, 1] amounts: [8, 9000] }
+		reservations { start_unix_nano: 2000 end_unix_nano: 3000 reason: "maintenance" }
+		reservations { start_unix_nano: 4000 holder: "ns/j" request { dimensions: [1, 0] amounts: [3000, 4] } }
+		reservations { end_unix_nano: 5 request {} }
 	}
 	queues { name: "q" }
-	jobs { name: "j" namespace: "ns" queue: "q" groups { request { dimension: 1 amount: 2000 } tasks { uid: "t" } } }
-	jobs { name: "k" namespace: "ns" queue: "q" expected_runtime: 1000 groups { request { dimension: 1 amount: 2000 } tasks { uid: "u" } } }`
+	jobs { name: "j" namespace: "ns" queue: "q" groups { request { dimensions: 1 amounts: 2000 } tasks { uid: "t" } } }
+	jobs { name: "k" namespace: "ns" queue: "q" expected_runtime: 1000 groups { request { dimensions: 1 amounts: 2000 } tasks { uid: "u" } } }`
 
 // TestReservationsComeBackAsTheyWereGiven reads a snapshot in both forms, describes it, and reads it again.
 func TestReservationsComeBackAsTheyWereGiven(t *testing.T) {
@@ -39,8 +39,8 @@ func TestReservationsComeBackAsTheyWereGiven(t *testing.T) {
 			require.True(t, proto.Equal(given.GetNodes()[0].GetReservations()[0], list[0]), list[0])
 			require.Equal(t, "ns/j", list[1].GetHolder())
 			amounts := map[string]float64{}
-			for i, d := range list[1].GetRequest().GetDimension() {
-				amounts[s.GetDimensions()[d]] = list[1].GetRequest().GetAmount()[i]
+			for i, d := range list[1].GetRequest().GetDimensions() {
+				amounts[s.GetDimensions()[d]] = list[1].GetRequest().GetAmounts()[i]
 			}
 			require.Equal(t, map[string]float64{"gpu": 4, "cpu": 3000}, amounts)
 			require.NotNil(t, list[2].GetRequest(), "a part of nothing is not the whole node")
@@ -53,8 +53,8 @@ func TestReservationsComeBackAsTheyWereGiven(t *testing.T) {
 func TestEveryWrongFieldOfAReservationIsNamed(t *testing.T) {
 	s := parse(t, &apportionv1.Snapshot{}, `
 		dimensions: "cpu"
-		nodes { name: "n" reservations { from: -1 } reservations { from: 5 until: 5 } reservations { until: -1 request { dimension: 3 amount: 1 } } }
-		nodes { name: "m" reservations { request { dimension: 0 amount: -1 } } }
+		nodes { name: "n" reservations { start_unix_nano: -1 } reservations { start_unix_nano: 5 end_unix_nano: 5 } reservations { end_unix_nano: -1 request { dimensions: 3 amounts: 1 } } }
+		nodes { name: "m" reservations { request { dimensions: 0 amounts: -1 } } }
 		nodes { name: "o" }`)
 	for range 17 {
 		s.Nodes[2].Reservations = append(s.Nodes[2].Reservations, &apportionv1.NodeReservation{})
@@ -72,15 +72,15 @@ func TestEveryWrongFieldOfAReservationIsNamed(t *testing.T) {
 func TestAChangeCarriesReservations(t *testing.T) {
 	s := open(t, reservedNodes, `tiers { plugins { gang {} } }`)
 	fits := func(uid string) bool {
-		return ask(t, s, `nodes { tasks { uid: "`+uid+`" } explain: true }`).GetNodes().GetTasks()[0].GetFits()[0]
+		return ask(t, s, `nodes { tasks { uids: "`+uid+`" } explain: true }`).GetNodes().GetTasks()[0].GetFits()[0]
 	}
 	require.False(t, fits("t"), "it may still run as the downtime begins")
 	require.True(t, fits("u"), "it ends as the downtime begins")
-	ask(t, s, `change { change { dimensions: "fpga" nodes { name: "m" allocatable { dimension: 0 amount: 1 } } } }`)
+	ask(t, s, `change { change { dimensions: "fpga" nodes { name: "m" allocatable { dimensions: 0 amounts: 1 } } } }`)
 	require.False(t, fits("t"), "a change of something else keeps reservations")
 	ask(t, s, `change { change { as_of: 3000 } }`)
 	require.True(t, fits("t"), "the downtime is over, and the rest is kept for this job")
-	ask(t, s, `change { change { dimensions: "cpu" nodes { name: "n" allocatable { dimension: 0 amount: 9000 } } } }`)
+	ask(t, s, `change { change { dimensions: "cpu" nodes { name: "n" allocatable { dimensions: 0 amounts: 9000 } } } }`)
 	require.True(t, fits("u"))
 }
 
@@ -107,9 +107,9 @@ func TestInspectShowsReservationsAndTheirHoldersToThoseAloneWhoSeeThem(t *testin
 				require.Equal(t, holder, list[i].GetHolder())
 			}
 			require.Equal(t, "maintenance", list[0].GetReason())
-			require.Equal(t, []int64{2000, 3000}, []int64{list[0].GetFrom(), list[0].GetUntil()})
+			require.Equal(t, []int64{2000, 3000}, []int64{list[0].GetStartUnixNano(), list[0].GetEndUnixNano()})
 			require.Nil(t, list[0].GetRequest(), "the whole node")
-			require.ElementsMatch(t, []float64{4, 3000}, list[1].GetRequest().GetAmount())
+			require.ElementsMatch(t, []float64{4, 3000}, list[1].GetRequest().GetAmounts())
 			require.NotNil(t, list[2].GetRequest(), "a part of nothing")
 		})
 	}

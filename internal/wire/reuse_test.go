@@ -69,7 +69,7 @@ func TestAModelKeepsNoTextOfItsRequest(t *testing.T) {
 	left := func(text string) *apportionv1.Snapshot {
 		s := generate.Snapshot(generate.Shape{Queues: 4, Jobs: 20, Tasks: 100, Nodes: 5, Seed: 1})
 		for i := range 6 {
-			s.LeftOut = append(s.LeftOut, &apportionv1.LeftOut{
+			s.LeftOuts = append(s.LeftOuts, &apportionv1.LeftOut{
 				Cause: apportionv1.LeftOutCause(1 + i%4), Namespace: text + "-namespace", Name: text + strconv.Itoa(i), Queue: text + "-queue",
 				Job: text + "-job", Scheduler: text + "-scheduler",
 			})
@@ -94,13 +94,13 @@ func TestAModelKeepsNoTextOfItsRequest(t *testing.T) {
 		return answers[0]
 	}
 	want := asked(new(decode.Decoder), func([]byte) {})
-	require.Len(t, want.GetExplain().GetLeftOut(), 6)
+	require.Len(t, want.GetExplain().GetLeftOuts(), 6)
 	got := asked(new(decode.Decoder), func(data []byte) {
 		for i := range data {
 			data[i] = 'x'
 		}
 	})
-	require.True(t, proto.Equal(want, got), "%v", got.GetExplain().GetLeftOut())
+	require.True(t, proto.Equal(want, got), "%v", got.GetExplain().GetLeftOuts())
 }
 
 func recordedPolicy() (*apportionv1.Policy, error) {
@@ -130,7 +130,7 @@ func TestASessionKeepsNoneOfItsAnswers(t *testing.T) {
 	require.NoError(t, err)
 	every := &apportionv1.Tasks{}
 	for task := range uint32(1000) {
-		every.Index = append(every.Index, task)
+		every.Indices = append(every.Indices, task)
 	}
 	for name, step := range map[string]*apportionv1.Step{
 		"allocatable": {Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: every}}},

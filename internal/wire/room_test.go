@@ -19,8 +19,8 @@ func TestAnswersMadeInARoomAreThoseMadeInMemoryOfTheirOwn(t *testing.T) {
 	questions := []string{
 		`steps { shares { jobs {} tree: true explain {} } } steps { shares { omit_names: true } }`, `steps { shares {} }`, `steps { jobs {} }`,
 		`steps { enqueue {} } steps { rollback {} }`, `steps { enqueue { omit_names: true } }`, `steps { order { queues {} } }`,
-		`steps { allocatable { tasks { index: [0, 1, 2, 3, 0, 1, 2, 3] } explain: true } } steps { preemptive { tasks { index: 0 } } }`,
-		`steps { reclaim { claimant { index: 0 } explain: true } }`, `steps { nodes { tasks { index: [0, 1] } explain: true } }`,
+		`steps { allocatable { tasks { indices: [0, 1, 2, 3, 0, 1, 2, 3] } explain: true } } steps { preemptive { tasks { indices: 0 } } }`,
+		`steps { reclaim { claimant { indices: 0 } explain: true } }`, `steps { nodes { tasks { indices: [0, 1] } explain: true } }`,
 		`steps { inspect { nodes: true jobs: true tasks: true } }`, `steps { explain {} }`, `steps { mark {} }`,
 	}
 	everyPolicy(t, func(t *rapid.T, policy string) {
@@ -119,7 +119,7 @@ func TestARoomIsUsedAgain(t *testing.T) {
 func sixteenQueues(t *testing.T) *apportionv1.Snapshot {
 	t.Helper()
 	snapshot := &apportionv1.Snapshot{}
-	require.NoError(t, prototext.Unmarshal([]byte(`nodes { name: "n" allocatable { dimension: 0 amount: 16 } } dimensions: "cpu"`), snapshot))
+	require.NoError(t, prototext.Unmarshal([]byte(`nodes { name: "n" allocatable { dimensions: 0 amounts: 16 } } dimensions: "cpu"`), snapshot))
 	for i := range 16 {
 		snapshot.Queues = append(snapshot.Queues, &apportionv1.Queue{Name: string(rune('a' + i))})
 	}

@@ -29,9 +29,9 @@ func (of *things[ID]) named(path string, indices []uint32, keys []string, faults
 	for i, index := range indices {
 		switch {
 		case int64(index) >= int64(of.n):
-			faults.Add(indexed(path+".index", i), "%s", noIndex(of.kind, index, of.n))
+			faults.Add(indexed(path+".indices", i), "%s", noIndex(of.kind, index, of.n))
 		case !of.has(ID(index)):
-			faults.Add(indexed(path+".index", i), "%s %d was removed", of.kind, index)
+			faults.Add(indexed(path+".indices", i), "%s %d was removed", of.kind, index)
 		default:
 			ids = append(ids, ID(index))
 		}
@@ -56,14 +56,14 @@ func noKey(kind, key string) string {
 
 func (s *Session) selectQueues(q *apportionv1.Queues, path string, faults *model.Error) []model.QueueID {
 	v := s.engine.View()
-	of := things[model.QueueID]{"queue", "name", len(v.Queues), v.HasQueue, v.Queue}
-	return of.named(path, q.GetIndex(), q.GetName(), faults)
+	of := things[model.QueueID]{"queue", "names", len(v.Queues), v.HasQueue, v.Queue}
+	return of.named(path, q.GetIndices(), q.GetNames(), faults)
 }
 
 func (s *Session) selectNodes(n *apportionv1.Nodes, path string, faults *model.Error) []model.NodeID {
 	v := s.engine.View()
-	of := things[model.NodeID]{"node", "name", len(v.Nodes), v.HasNode, v.Node}
-	return of.named(path, n.GetIndex(), n.GetName(), faults)
+	of := things[model.NodeID]{"node", "names", len(v.Nodes), v.HasNode, v.Node}
+	return of.named(path, n.GetIndices(), n.GetNames(), faults)
 }
 
 func (s *Session) selectJobs(j *apportionv1.Jobs, faults *model.Error) []model.JobID {
@@ -72,14 +72,14 @@ func (s *Session) selectJobs(j *apportionv1.Jobs, faults *model.Error) []model.J
 
 func (s *Session) jobsNamed(j *apportionv1.Jobs, path string, faults *model.Error) []model.JobID {
 	v := s.engine.View()
-	of := things[model.JobID]{"job", "uid", v.Jobs.Len(), v.HasJob, v.Job}
-	return of.named(path, j.GetIndex(), j.GetUid(), faults)
+	of := things[model.JobID]{"job", "uids", v.Jobs.Len(), v.HasJob, v.Job}
+	return of.named(path, j.GetIndices(), j.GetUids(), faults)
 }
 
 func (s *Session) selectTasks(t *apportionv1.Tasks, path string, faults *model.Error) []model.TaskID {
 	v := s.engine.View()
-	of := things[model.TaskID]{"task", "uid", v.Tasks.Len(), v.HasTask, s.taskNamed}
-	return of.named(path, t.GetIndex(), t.GetUid(), faults)
+	of := things[model.TaskID]{"task", "uids", v.Tasks.Len(), v.HasTask, s.taskNamed}
+	return of.named(path, t.GetIndices(), t.GetUids(), faults)
 }
 
 // taskNamed finds a task by uid, or by namespace/name.
@@ -163,8 +163,8 @@ func (s *Session) workOfTask() int { return s.engine.View().Dims.Len() * s.plugi
 // selection is a list of things by index and by uid.
 type selection interface {
 	comparable
-	GetIndex() []uint32
-	GetUid() []string
+	GetIndices() []uint32
+	GetUids() []string
 }
 
 // selected returns how many things a selection names, which are all if it is absent.
@@ -173,7 +173,7 @@ func selected[S selection](s S, all int) int {
 	if s == absent {
 		return all
 	}
-	return len(s.GetIndex()) + len(s.GetUid())
+	return len(s.GetIndices()) + len(s.GetUids())
 }
 
 // sorting is about how many comparisons sorting n things takes.

@@ -68,7 +68,7 @@ func (s *Session) shares(q *apportionv1.SharesStep) (*apportionv1.Answer, error)
 	}
 	if js := q.GetJobs(); js != nil {
 		jobs = s.selectJobs(js, &faults)
-		if len(js.GetIndex())+len(js.GetUid()) == 0 {
+		if len(js.GetIndices())+len(js.GetUids()) == 0 {
 			jobs = s.audience.jobs(s.engine.View(), s.allJobs())
 		}
 	}
@@ -268,13 +268,13 @@ func (s *Session) tree(plugin *apportionv1.PluginShares, sharer policy.TreeShare
 		return err
 	}
 	out := make([]apportionv1.TreeNode, len(nodes))
-	plugin.Tree = make([]*apportionv1.TreeNode, len(nodes))
+	plugin.TreeNodes = make([]*apportionv1.TreeNode, len(nodes))
 	for i := range nodes {
 		n, to := &nodes[i], &out[i]
 		to.Parent, to.Name, to.Weight, to.Share, to.Saturated = s.out.optional(n.Parent), n.Name, n.Weight, n.Share, n.Saturated
 		to.Request, to.Allocated = s.out.resource(n.Request), s.out.resource(n.Allocated)
 		to.Job, to.Dominant = s.out.optional(int(n.Job)), s.out.dimension(n.Dominant)
-		plugin.Tree[i] = to
+		plugin.TreeNodes[i] = to
 		if s.out.left -= 4*messageBytes + len(n.Name); s.out.left < 0 {
 			return s.out.tooLarge("tree")
 		}
@@ -317,7 +317,7 @@ func (s *Session) spendOnShares(q *apportionv1.SharesStep) error {
 	v := s.engine.View()
 	queues, jobs := len(v.Queues), 0
 	if wanted := q.GetQueues(); wanted != nil {
-		queues = len(wanted.GetIndex()) + len(wanted.GetName())
+		queues = len(wanted.GetIndices()) + len(wanted.GetNames())
 	}
 	if wanted := q.GetJobs(); wanted != nil {
 		if jobs = selected(wanted, 0); jobs == 0 {
@@ -348,7 +348,7 @@ func (a *asking) shares(q *apportionv1.SharesStep) (answer, work int64) {
 	const ofQueues, ofJobs = 3, 2
 	queues, fields := a.Queues, int64(len(apportionv1.ShareField_name))
 	if wanted := q.GetQueues(); wanted != nil {
-		queues = int64(len(wanted.GetIndex()) + len(wanted.GetName()))
+		queues = int64(len(wanted.GetIndices()) + len(wanted.GetNames()))
 	}
 	if n := len(q.GetFields()); n > 0 {
 		fields = min(fields, int64(n))

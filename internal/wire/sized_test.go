@@ -40,7 +40,7 @@ var sizedShapes = map[string]struct {
 			s.Jobs = append(s.Jobs, &apportionv1.Job{Name: fmt.Sprint("j", i), Queue: fmt.Sprint("q", i%10), Kueue: &apportionv1.KueueWorkload{
 				ReserveTime: new(int64(1)), PodSets: []*apportionv1.KueuePodSet{{Name: "s", Count: 1}},
 				Admission: &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{{
-					Name: "s", Usage: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "f1", Amount: new(int64(1))}},
+					Name: "s", Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "f1", Amount: new(int64(1))}},
 				}}},
 			}})
 		}
@@ -57,11 +57,11 @@ var sizedShapes = map[string]struct {
 	"pods' rules": {func() *apportionv1.Snapshot { return podCluster(3000, 0) }, `tiers { plugins { gang {} } }`, nil},
 	"pods, counted": {
 		func() *apportionv1.Snapshot { return podCluster(20, 20_000) }, `tiers { plugins { gang {} } }`,
-		[]string{`nodes { tasks { index: 0 } }`},
+		[]string{`nodes { tasks { indices: 0 } }`},
 	},
 	"pods of many classes, counted": {
 		func() *apportionv1.Snapshot { return podCluster(2000, 20_000) }, `tiers { plugins { gang {} } }`,
-		[]string{`nodes { tasks { index: 0 } }`},
+		[]string{`nodes { tasks { indices: 0 } }`},
 	},
 }
 
@@ -232,10 +232,10 @@ func TestMemoryThatIsNotThereIsNotTaken(t *testing.T) {
 		"accounts in an answer":      {kueueCluster(500, 50), byKueue, `shares {}`, 1 << 20},
 		"nominations in an answer":   {kueueSnapshot([]string{"cpu"}, numbered("f", 1000), 40, requests([]string{"cpu"}, 5)), byKueue, `explain {}`, 1 << 20},
 		"nominations of a cycle":     {kueueSnapshot([]string{"cpu"}, numbered("f", 2000), 1, requests([]string{"cpu"}, 5)), byKueue, `enqueue { mode: ENQUEUE_MODE_ACTION }`, 1 << 20},
-		"pods by rules":              {podCluster(2000, 20_000), byGang, `nodes { tasks { index: 0 } }`, 1 << 20},
-		"pods by rules, by a change": {podCluster(2000, 20_000), byGang, `allocate { tasks { index: 0 } node: 0 }`, 1 << 20},
-		"pods by rules, by a status": {podCluster(2000, 20_000), byGang, `set_status { tasks { index: 0 } status: TASK_STATUS_RELEASING }`, 1 << 20},
-		"a plan":                     {podCluster(2000, 20_000), byGang, `plan { job { index: 0 } }`, 4 << 20},
+		"pods by rules":              {podCluster(2000, 20_000), byGang, `nodes { tasks { indices: 0 } }`, 1 << 20},
+		"pods by rules, by a change": {podCluster(2000, 20_000), byGang, `allocate { tasks { indices: 0 } nodes: 0 }`, 1 << 20},
+		"pods by rules, by a status": {podCluster(2000, 20_000), byGang, `set_status { tasks { indices: 0 } status: TASK_STATUS_RELEASING }`, 1 << 20},
+		"a plan":                     {podCluster(2000, 20_000), byGang, `plan { job { indices: 0 } }`, 4 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := decode.Compile(c.snapshot)

@@ -16,20 +16,20 @@ import (
 // contested is a cluster of 10 CPUs in which `ml` runs 8 and `web` claims some. train has a minimum of 2 of its 3 tasks.
 const contested = `
 dimensions: "cpu"
-nodes { name: "n0" allocatable { dimension: 0 amount: 6000 } group: "a" } nodes { name: "n1" allocatable { dimension: 0 amount: 4000 } }
+nodes { name: "n0" allocatable { dimensions: 0 amounts: 6000 } group: "a" } nodes { name: "n1" allocatable { dimensions: 0 amounts: 4000 } }
 queues { name: "ml" } queues { name: "web" } queues { name: "held" reclaimable: false }
-jobs { uid: "train" queue: "ml" phase: JOB_PHASE_RUNNING min_available: 2 groups { role: "w" request { dimension: 0 amount: 2000 }
+jobs { uid: "train" queue: "ml" phase: JOB_PHASE_RUNNING min_available: 2 groups { role: "w" request { dimensions: 0 amounts: 2000 }
   tasks { uid: "t0" status: TASK_STATUS_RUNNING node: 0 index: 0 } tasks { uid: "t1" status: TASK_STATUS_RUNNING node: 0 index: 1 }
   tasks { uid: "t2" status: TASK_STATUS_RUNNING node: 0 index: 2 } } }
-jobs { uid: "single" queue: "ml" phase: JOB_PHASE_RUNNING groups { request { dimension: 0 amount: 1000 }
+jobs { uid: "single" queue: "ml" phase: JOB_PHASE_RUNNING groups { request { dimensions: 0 amounts: 1000 }
   tasks { uid: "u0" status: TASK_STATUS_RUNNING node: 1 detail { preemptable: false } }
   tasks { uid: "u1" status: TASK_STATUS_RUNNING node: 1 } tasks { uid: "u2" status: TASK_STATUS_RELEASING node: 1 } } }
-jobs { uid: "serve" queue: "web" phase: JOB_PHASE_INQUEUE groups { request { dimension: 0 amount: 3000 } tasks { uid: "s0" } tasks { uid: "s1" } } }
-jobs { uid: "kept" queue: "held" groups { request { dimension: 0 amount: 10 } tasks { uid: "k0" status: TASK_STATUS_RUNNING } tasks { uid: "best" detail { request {} } } } }`
+jobs { uid: "serve" queue: "web" phase: JOB_PHASE_INQUEUE groups { request { dimensions: 0 amounts: 3000 } tasks { uid: "s0" } tasks { uid: "s1" } } }
+jobs { uid: "kept" queue: "held" groups { request { dimensions: 0 amounts: 10 } tasks { uid: "k0" status: TASK_STATUS_RUNNING } tasks { uid: "best" detail { request {} } } } }`
 
 func spared(a *apportionv1.VictimsAnswer) map[string]string {
 	out := map[string]string{}
-	for _, s := range a.GetSpared() {
+	for _, s := range a.GetSparedTasks() {
 		var codes []string
 		for _, r := range s.GetReasons() {
 			codes = append(codes, strings.TrimPrefix(r.GetCode().String(), "REASON_CODE_"))
@@ -57,21 +57,21 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 	}{
 		{
 			"gang keeps the minimum", `tiers { plugins { gang {} } }`,
-			`reclaim { claimant { uid: "s0" } candidates { uid: ["t0", "t1", "t2"] } }`,
+			`reclaim { claimant { uids: "s0" } candidates { uids: ["t0", "t1", "t2"] } }`,
 			[]string{"t0"},
 			map[string]string{"t1": "GANG_MINIMUM", "t2": "GANG_MINIMUM"},
 			true, new(uint32(0)),
 		},
 		{
 			"without candidates those are judged that the action considers, job by job in order of uids", `tiers { plugins { proportion {} } }`,
-			`reclaim { claimant { uid: "s0" } }`,
+			`reclaim { claimant { uids: "s0" } }`,
 			[]string{"u1", "t0", "t1"},
 			map[string]string{"t2": "WITHIN_DESERVED"},
 			true, new(uint32(0)),
 		},
 		{
 			"what the action does not consider is told", `tiers { plugins { conformance {} } }`,
-			`reclaim { claimant { uid: "s0" } candidates { uid: ["u0", "u1", "u2", "s1", "k0", "u1"] } eligible_only: true }`,
+			`reclaim { claimant { uids: "s0" } candidates { uids: ["u0", "u1", "u2", "s1", "k0", "u1"] } eligible_only: true }`,
 			[]string{"u1"},
 			map[string]string{
 				"u0": "NOT_PREEMPTABLE", "u2": "NOT_RUNNING", "s1": "NOT_RUNNING", "k0": "QUEUE_NOT_RECLAIMABLE", "u1": "NOT_A_CANDIDATE",
@@ -80,26 +80,26 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 		},
 		{
 			"preempt stays in the queue", `tiers { plugins { conformance {} } }`,
-			`preempt { claimant { uid: "u0" } candidates { uid: ["t0", "u1", "s0"] } eligible_only: true }`,
+			`preempt { claimant { uids: "u0" } candidates { uids: ["t0", "u1", "s0"] } eligible_only: true }`,
 			[]string{"t0"},
 			map[string]string{"u1": "SAME_JOB", "s0": "NOT_RUNNING"},
 			true, new(uint32(0)),
 		},
 		{
 			"an earlier tier decides", `tiers { plugins { gang {} } } tiers { plugins { conformance {} } }`,
-			`reclaim { claimant { uid: "s0" } candidates { uid: ["t1"] } }`,
+			`reclaim { claimant { uids: "s0" } candidates { uids: ["t1"] } }`,
 			[]string{"t1"},
 			map[string]string{},
 			true, new(uint32(0)),
 		},
 		{
-			"no plugin has an opinion", ``, `reclaim { claimant { uid: "s0" } candidates { uid: ["t1"] } }`,
+			"no plugin has an opinion", ``, `reclaim { claimant { uids: "s0" } candidates { uids: ["t1"] } }`,
 			nil,
 			map[string]string{"t1": "NOT_IN_DECIDING_TIER"},
 			false, nil,
 		},
 		{
-			"no candidates at all", `tiers { plugins { gang {} } }`, `reclaim { claimant { uid: "s0" } candidates {} }`,
+			"no candidates at all", `tiers { plugins { gang {} } }`, `reclaim { claimant { uids: "s0" } candidates {} }`,
 			nil,
 			map[string]string{},
 			true, new(uint32(0)),
@@ -116,44 +116,44 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 			require.Equal(t, c.spared, spared(a))
 			require.Equal(t, c.decided, a.GetDecided())
 			require.Equal(t, c.tier, a.Tier)
-			require.Len(t, a.GetEvictionOrder(), len(c.victims))
+			require.Len(t, a.GetEvictions(), len(c.victims))
 		})
 	}
 }
 
 func TestExplainedVictimsTellEveryCheck(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { gang {} } plugins { proportion {} } }`)
-	const step = `reclaim { claimant { uid: "s0" } candidates { uid: ["t0", "t1"] } omit_names: true `
+	const step = `reclaim { claimant { uids: "s0" } candidates { uids: ["t0", "t1"] } omit_names: true `
 	plain, explained := ask(t, s, step+`}`).GetReclaim(), ask(t, s, step+`explain: true }`).GetReclaim()
 	require.Empty(t, plain.GetChecks())
 	require.Len(t, explained.GetChecks(), 4)
 	explained.Checks = nil
 	require.True(t, proto.Equal(plain, explained), "explaining changes nothing")
 	require.Empty(t, plain.GetVictims()[0].GetUid())
-	require.Equal(t, "gang", plain.GetByPlugin()[0].GetPlugin())
-	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, plain.GetByPlugin()[0].GetVote())
+	require.Equal(t, "gang", plain.GetPlugins()[0].GetPlugin())
+	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, plain.GetPlugins()[0].GetVote())
 }
 
 func TestOrders(t *testing.T) {
 	for _, c := range []struct{ name, step, want string }{
 		{
 			"queues with jobs", `order { queues {} pairs: true }`,
-			`order { sorted: [1, 2, 0] ties: [1, 1, 1] pairs { left: 2 right: 0 compare: -1 less: true } pairs { left: 2 right: 1 compare: 1 }
+			`order { items: [1, 2, 0] ties: [1, 1, 1] pairs { left: 2 right: 0 compare: -1 less: true } pairs { left: 2 right: 1 compare: 1 }
 			  pairs { left: 0 right: 1 compare: 1 } }`,
 		},
-		{"queues by name", `order { queues { name: ["ml", "web"] } }`, `order { sorted: [1, 0] ties: [1, 1] }`},
+		{"queues by name", `order { queues { names: ["ml", "web"] } }`, `order { items: [1, 0] ties: [1, 1] }`},
 		{
 			"the queues that lose first", `order { queues {} claimant_queue_name: "web" pairs: true }`,
-			`order { sorted: [0, 2, 1] ties: [3] pairs { left: 2 right: 0 } pairs { left: 2 right: 1 less: true }
+			`order { items: [0, 2, 1] ties: [3] pairs { left: 2 right: 0 } pairs { left: 2 right: 1 less: true }
 			  pairs { left: 0 right: 1 less: true } }`,
 		},
-		{"jobs, by uid where no plugin tells them apart", `order { jobs {} }`, `order { sorted: [3, 2, 1, 0] ties: [4] }`},
-		{"tasks by index", `order { tasks { uid: ["t2", "t0", "t1"] } }`, `order { sorted: [0, 1, 2] ties: [3] }`},
+		{"jobs, by uid where no plugin tells them apart", `order { jobs {} }`, `order { items: [3, 2, 1, 0] ties: [4] }`},
+		{"tasks by index", `order { tasks { uids: ["t2", "t0", "t1"] } }`, `order { items: [0, 1, 2] ties: [3] }`},
 		{
-			"victims, the last in service first", `order { tasks { uid: ["t0", "t1", "k0"] } claimant_task_uid: "s0" }`,
-			`order { sorted: [1, 0, 8] ties: [2, 1] }`,
+			"victims, the last in service first", `order { tasks { uids: ["t0", "t1", "k0"] } claimant_task_uid: "s0" }`,
+			`order { items: [1, 0, 8] ties: [2, 1] }`,
 		},
-		{"victims for a task by number", `order { tasks { index: [0, 1] } claimant_task: 6 }`, `order { sorted: [1, 0] ties: [2] }`},
+		{"victims for a task by number", `order { tasks { indices: [0, 1] } claimant_task: 6 }`, `order { items: [1, 0] ties: [2] }`},
 		{"nothing", `order { tasks {} pairs: true }`, `order {}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,43 +166,43 @@ func TestAComparisonThatIsNoOrderIsFlagged(t *testing.T) {
 	// By index a comes before c, by age b before a, and c before b.
 	s := open(t, `queues { name: "q" } jobs { uid: "j" queue: "q" groups {
 	  tasks { uid: "a" index: 1 create_time: 20 } tasks { uid: "b" create_time: 10 } tasks { uid: "c" index: 2 create_time: 5 } } }`, ``)
-	first := ask(t, s, `order { tasks { uid: ["a", "b", "c"] } }`).GetOrder()
+	first := ask(t, s, `order { tasks { uids: ["a", "b", "c"] } }`).GetOrder()
 	require.True(t, first.GetIntransitive())
-	second := ask(t, s, `order { tasks { uid: ["c", "b", "a"] } }`).GetOrder()
-	require.Equal(t, first.GetSorted(), second.GetSorted(), "it is one defined order all the same")
-	require.False(t, ask(t, s, `order { tasks { uid: ["a", "c"] } }`).GetOrder().GetIntransitive())
+	second := ask(t, s, `order { tasks { uids: ["c", "b", "a"] } }`).GetOrder()
+	require.Equal(t, first.GetItems(), second.GetItems(), "it is one defined order all the same")
+	require.False(t, ask(t, s, `order { tasks { uids: ["a", "c"] } }`).GetOrder().GetIntransitive())
 }
 
 func TestNodesAreScoredAndSaidWhyNot(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { binpack {} } plugins { node_group { strict: false } } }`)
-	row := ask(t, s, `nodes { tasks { uid: "best" } by_plugin: true explain: true }`).GetNodes().GetTasks()[0]
-	require.Equal(t, []uint32{0, 1}, row.GetNode())
-	require.Equal(t, "binpack", row.GetByPlugin()[0].GetPlugin())
-	require.Len(t, row.GetByPlugin()[1].GetScore(), 2)
+	row := ask(t, s, `nodes { tasks { uids: "best" } by_plugin: true explain: true }`).GetNodes().GetTasks()[0]
+	require.Equal(t, []uint32{0, 1}, row.GetNodes())
+	require.Equal(t, "binpack", row.GetPlugins()[0].GetPlugin())
+	require.Len(t, row.GetPlugins()[1].GetScores(), 2)
 
-	requireAnswer(t, `nodes { tasks { task: 6 node: [0, 1] fits: [false, false] score: [0, 0]
-	  unfit { node: 0 reason { plugin: "nodegroup" code: REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY queue: 1 } }
-	  unfit { node: 1 reason { code: REASON_CODE_INSUFFICIENT_RESOURCE dimension: 0 have: 3000 need: 3000 limit: 4000 } } } }`,
-		ask(t, s, `nodes { tasks { uid: "s0" } explain: true }`))
-	requireAnswer(t, `nodes { tasks { task: 9 node: 1 fits: true score: 0 } }`, ask(t, s, `nodes { tasks { uid: "best" } top: 1 }`))
-	requireAnswer(t, `nodes { tasks { task: 6 } }`, ask(t, s, `nodes { tasks { uid: "s0" } top: 2 }`))
-	requireAnswer(t, `nodes { tasks { task: 9 node: 1 fits: true score: 0 } }`, ask(t, s, `nodes { tasks { uid: "best" } nodes { name: "n1" } }`))
+	requireAnswer(t, `nodes { tasks { task: 6 nodes: [0, 1] fits: [false, false] scores: [0, 0]
+	  unfit_nodes { node: 0 reason { plugin: "nodegroup" code: REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY queue: 1 } }
+	  unfit_nodes { node: 1 reason { code: REASON_CODE_INSUFFICIENT_RESOURCE dimension: 0 have: 3000 need: 3000 limit: 4000 } } } }`,
+		ask(t, s, `nodes { tasks { uids: "s0" } explain: true }`))
+	requireAnswer(t, `nodes { tasks { task: 9 nodes: 1 fits: true scores: 0 } }`, ask(t, s, `nodes { tasks { uids: "best" } top: 1 }`))
+	requireAnswer(t, `nodes { tasks { task: 6 } }`, ask(t, s, `nodes { tasks { uids: "s0" } top: 2 }`))
+	requireAnswer(t, `nodes { tasks { task: 9 nodes: 1 fits: true scores: 0 } }`, ask(t, s, `nodes { tasks { uids: "best" } nodes { names: "n1" } }`))
 }
 
 func TestAnEventOfSeveralTasksHappensWhollyOrNotAtAll(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } }`)
-	const question = `shares { fields: SHARE_FIELD_ALLOCATED queues { name: "web" } }`
+	const question = `shares { fields: SHARE_FIELD_ALLOCATED queues { names: "web" } }`
 	before := ask(t, s, question)
-	for _, step := range []string{`allocate { tasks { uid: ["s0", "t0"] } }`, `allocate { tasks { uid: ["s0", "s0"] } }`, `deallocate { tasks { uid: ["t0", "s0"] } }`} {
+	for _, step := range []string{`allocate { tasks { uids: ["s0", "t0"] } }`, `allocate { tasks { uids: ["s0", "s0"] } }`, `deallocate { tasks { uids: ["t0", "s0"] } }`} {
 		st := ask(t, s, step).GetError()
 		require.Equal(t, int32(codes.FailedPrecondition), st.GetCode(), step)
 		require.Equal(t, "WRONG_TASK_STATUS", errorInfo(t, st).GetReason())
 		require.True(t, proto.Equal(before, ask(t, s, question)))
 	}
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `allocate { tasks { uid: ["s0", "s1"] } node: [0, 1] }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `allocate { tasks { uids: ["s0", "s1"] } nodes: [0, 1] }`))
 	after := ask(t, s, question).GetShares().GetPlugins()[0].GetQueues()[0]
-	require.Equal(t, []float64{6000, 0}, after.GetAllocated().GetAmount())
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `deallocate { tasks { uid: ["s0", "s1"] } }`))
+	require.Equal(t, []float64{6000, 0}, after.GetAllocated().GetAmounts())
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `deallocate { tasks { uids: ["s0", "s1"] } }`))
 	tasks := ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()
 	require.Equal(t, apportionv1.TaskStatus_TASK_STATUS_RELEASING, tasks[6].GetStatus(), "that is the status afterwards unless another is given")
 	require.True(t, proto.Equal(before, ask(t, s, question)))
@@ -211,26 +211,26 @@ func TestAnEventOfSeveralTasksHappensWhollyOrNotAtAll(t *testing.T) {
 func TestAStatusAloneLeavesTheAccountsAsTheyAre(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } plugins { gang {} } }`)
 	before := ask(t, s, `shares {}`)
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { uid: "t0" } status: TASK_STATUS_FAILED }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { uids: "t0" } status: TASK_STATUS_FAILED }`))
 	require.True(t, proto.Equal(before, ask(t, s, `shares {}`)))
-	require.Equal(t, uint32(2), ask(t, s, `jobs { jobs { uid: "train" } }`).GetJobs().GetJobs()[0].GetReadyTasks())
+	require.Equal(t, uint32(2), ask(t, s, `jobs { jobs { uids: "train" } }`).GetJobs().GetJobs()[0].GetReadyTasks())
 }
 
 func TestAJobIsAddedAndRemoved(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } }`)
 	requireAnswer(t, `mark {} changed: true`, ask(t, s, `mark {}`))
 	requireAnswer(t, `add_job { job: 4 first_task: 10 task_count: 2 } changed: true`, ask(t, s, `add_job { dimensions: ["memory", "cpu"]
-	  job { name: "new" namespace: "a" queue: "web" groups { request { dimension: 1 amount: 500 } tasks { name: "p" } tasks { name: "q" } counts { count: 2 } } } }`))
-	require.Equal(t, []float64{500, 0}, ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()[11].GetRequest().GetAmount())
-	require.Nil(t, ask(t, s, `allocatable { tasks { uid: "a/q" } }`).GetError())
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `remove_job { jobs { uid: ["a/new", "train"] } }`))
+	  job { name: "new" namespace: "a" queue: "web" groups { request { dimensions: 1 amounts: 500 } tasks { name: "p" } tasks { name: "q" } counts { count: 2 } } } }`))
+	require.Equal(t, []float64{500, 0}, ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()[11].GetRequest().GetAmounts())
+	require.Nil(t, ask(t, s, `allocatable { tasks { uids: "a/q" } }`).GetError())
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `remove_job { jobs { uids: ["a/new", "train"] } }`))
 
 	for step, want := range map[string]string{
-		`jobs { jobs { uid: "a/new" } }`:                                         `jobs.jobs.uid[0]: no job "a/new"`,
-		`jobs { jobs { index: 0 } }`:                                             `jobs.jobs.index[0]: job 0 was removed`,
-		`allocatable { tasks { uid: "t0" } }`:                                    `allocatable.tasks.uid[0]: no task "t0"`,
-		`allocatable { tasks { uid: "a/q" } }`:                                   `allocatable.tasks.uid[0]: no task "a/q"`,
-		`reclaim { claimant { index: 11 } }`:                                     `reclaim.claimant.index[0]: task 11 was removed`,
+		`jobs { jobs { uids: "a/new" } }`:                                        `jobs.jobs.uids[0]: no job "a/new"`,
+		`jobs { jobs { indices: 0 } }`:                                           `jobs.jobs.indices[0]: job 0 was removed`,
+		`allocatable { tasks { uids: "t0" } }`:                                   `allocatable.tasks.uids[0]: no task "t0"`,
+		`allocatable { tasks { uids: "a/q" } }`:                                  `allocatable.tasks.uids[0]: no task "a/q"`,
+		`reclaim { claimant { indices: 11 } }`:                                   `reclaim.claimant.indices[0]: task 11 was removed`,
 		`add_job {}`:                                                             `add_job.job: no job is given`,
 		`add_job { job { uid: "x" queue: "nope" } }`:                             `add_job.job.queue: no queue "nope"`,
 		`add_job { job {} dimensions: ["cpu","gpu"]}`:                            `add_job.dimensions: dimensions[1]: the snapshot has no dimension "gpu"`,
@@ -243,7 +243,7 @@ func TestAJobIsAddedAndRemoved(t *testing.T) {
 	require.Equal(t, uint32(3), ask(t, s, `inspect {}`).GetInspect().GetJobCount())
 	requireAnswer(t, `done {} changed: true`, ask(t, s, `rollback {}`))
 	require.Equal(t, uint32(4), ask(t, s, `inspect {}`).GetInspect().GetJobCount())
-	require.Nil(t, ask(t, s, `allocatable { tasks { uid: "t0" } }`).GetError())
+	require.Nil(t, ask(t, s, `allocatable { tasks { uids: "t0" } }`).GetError())
 }
 
 func TestAMarkThatIsNotThere(t *testing.T) {
@@ -260,8 +260,8 @@ func TestAMarkThatIsNotThere(t *testing.T) {
 }
 
 func TestTheEnqueueActionAdmitsInItsOwnOrder(t *testing.T) {
-	s := open(t, `dimensions: "cpu" nodes { name: "n" allocatable { dimension: 0 amount: 1000 } } queues { name: "q" }
-	  jobs { uid: "large" queue: "q" min_resources { dimension: 0 amount: 900 } } jobs { uid: "small" queue: "q" min_resources { dimension: 0 amount: 200 } }
+	s := open(t, `dimensions: "cpu" nodes { name: "n" allocatable { dimensions: 0 amounts: 1000 } } queues { name: "q" }
+	  jobs { uid: "large" queue: "q" min_resources { dimensions: 0 amounts: 900 } } jobs { uid: "small" queue: "q" min_resources { dimensions: 0 amounts: 200 } }
 	  jobs { uid: "running" queue: "q" phase: JOB_PHASE_RUNNING } jobs { uid: "urgent" queue: "q" priority: 9 }`,
 		`tiers { plugins { priority {} } plugins { proportion {} } }`)
 	requireAnswer(t, `enqueue { jobs { job: 3 uid: "urgent" verdict { vote: VOTE_PERMIT
@@ -270,48 +270,48 @@ func TestTheEnqueueActionAdmitsInItsOwnOrder(t *testing.T) {
 	    reasons { plugin: "proportion" code: REASON_CODE_ABOVE_REAL_CAPABILITY queue: 0 dimension: 0 have: 900 need: 200 limit: 1000 } } } } changed: true`,
 		ask(t, s, `enqueue { mode: ENQUEUE_MODE_ACTION }`))
 	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
-		ask(t, s, `enqueue { jobs { uid: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
+		ask(t, s, `enqueue { jobs { uids: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
 	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
-		ask(t, s, `enqueue { jobs { uid: "large" } mode: ENQUEUE_MODE_ADMIT }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
+		ask(t, s, `enqueue { jobs { uids: "large" } mode: ENQUEUE_MODE_ADMIT }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
 	all := ask(t, s, `enqueue { omit_names: true }`).GetEnqueue().GetJobs()
 	require.Len(t, all, 4)
 	require.Empty(t, all[0].GetUid())
 }
 
 func TestAJobThatTheSchedulerAdmitsIsBookedWithoutAVote(t *testing.T) {
-	s := open(t, `dimensions: "cpu" nodes { name: "n" allocatable { dimension: 0 amount: 1000 } } queues { name: "q" }
-	  jobs { uid: "large" queue: "q" min_resources { dimension: 0 amount: 9000 } } jobs { uid: "small" queue: "q" min_resources { dimension: 0 amount: 200 } }`,
+	s := open(t, `dimensions: "cpu" nodes { name: "n" allocatable { dimensions: 0 amounts: 1000 } } queues { name: "q" }
+	  jobs { uid: "large" queue: "q" min_resources { dimensions: 0 amounts: 9000 } } jobs { uid: "small" queue: "q" min_resources { dimensions: 0 amounts: 200 } }`,
 		`tiers { plugins { overcommit {} } }`)
 	requireAnswer(t, `enqueue { jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } } } changed: true`,
-		ask(t, s, `enqueue { jobs { uid: "large" } mode: ENQUEUE_MODE_ADMIT }`))
+		ask(t, s, `enqueue { jobs { uids: "large" } mode: ENQUEUE_MODE_ADMIT }`))
 	requireAnswer(t, `enqueue { jobs { job: 1 uid: "small" verdict { vote: VOTE_REJECT
 	    reasons { plugin: "overcommit" code: REASON_CODE_ABOVE_OVERCOMMIT queue: 0 dimension: 0 have: 9000 need: 200 limit: 1200 } } } } changed: true`,
-		ask(t, s, `enqueue { jobs { uid: "small" } }`))
+		ask(t, s, `enqueue { jobs { uids: "small" } }`))
 }
 
 func TestEveryFaultyStepNamesItsFields(t *testing.T) {
 	for step, want := range map[string]string{
-		`shares { fields: [1, 99] }`:                               `shares.fields[1]: no field 99`,
-		`shares { explain { queues { name: "x" } } }`:              `shares.explain.queues.name[0]: no queue "x"`,
-		`shares { jobs { index: 9 } }`:                             `shares.jobs.index[0]: no job 9, there are 4`,
-		`enqueue { mode: 7 }`:                                      `enqueue.mode: no mode 7`,
-		`allocatable { mode: 7 }`:                                  `allocatable.mode: no mode 7`,
-		`allocatable { jointly: true }`:                            `allocatable.tasks: no task is named to be asked about jointly`,
-		`preemptive { tasks { uid: ["t0", "s0"] } jointly: true }`: `preemptive.tasks: tasks asked jointly belong to one queue, but task 0 is of "ml" and task 6 of "web"`,
-		`reclaim { claimant { uid: ["t0", "t1"] } }`:               `reclaim.claimant: exactly one task claims, not 2`,
-		`order {}`:                                                         `order.subject: no queues, jobs or tasks to order`,
-		`order { jobs {} claimant_task: 0 }`:                               `order.claimant: jobs have no order as victims`,
-		`order { queues {} claimant_task: 0 }`:                             `order.claimant: queues are ordered for a queue, not for a task`,
-		`order { tasks {} claimant_queue: 0 }`:                             `order.claimant: tasks are ordered for a task, not for a queue`,
-		`order { tasks {} claimant_task_uid: "x" }`:                        `order.claimant_task_uid.uid[0]: no task "x"`,
-		`order { tasks { index: [1, 2, 1] } }`:                             `order.tasks: 1 is named twice`,
-		`nodes { nodes { index: 2 name: "x" } }`:                           `nodes.nodes.index[0]: no node 2, there are 2`,
-		`set_status { tasks { uid: "t0" } }`:                               `set_status.status: no status 0`,
-		`set_status { tasks { uid: "t0" } status: 77 }`:                    `set_status.status: no status 77`,
-		`allocate { tasks { uid: "s0" } node: [0, 1] }`:                    `allocate.node: 2 nodes for 1 tasks`,
-		`allocate { tasks { uid: "s0" } node: 9 }`:                         `allocate.node.index[0]: no node 9, there are 2`,
-		`deallocate { tasks { uid: "t0" } status: TASK_STATUS_BOUND }`:     `deallocate.status: TASK_STATUS_BOUND is a status that holds resources`,
-		`remove_job { jobs { uid: "` + strings.Repeat("x", 1000) + `" } }`: `remove_job.jobs.uid[0]: no job "` + strings.Repeat("x", 253-len(`no job "`)) + `…`,
+		`shares { fields: [1, 99] }`:                                `shares.fields[1]: no field 99`,
+		`shares { explain { queues { names: "x" } } }`:              `shares.explain.queues.names[0]: no queue "x"`,
+		`shares { jobs { indices: 9 } }`:                            `shares.jobs.indices[0]: no job 9, there are 4`,
+		`enqueue { mode: 7 }`:                                       `enqueue.mode: no mode 7`,
+		`allocatable { mode: 7 }`:                                   `allocatable.mode: no mode 7`,
+		`allocatable { jointly: true }`:                             `allocatable.tasks: no task is named to be asked about jointly`,
+		`preemptive { tasks { uids: ["t0", "s0"] } jointly: true }`: `preemptive.tasks: tasks asked jointly belong to one queue, but task 0 is of "ml" and task 6 of "web"`,
+		`reclaim { claimant { uids: ["t0", "t1"] } }`:               `reclaim.claimant: exactly one task claims, not 2`,
+		`order {}`:                                                          `order.subject: no queues, jobs or tasks to order`,
+		`order { jobs {} claimant_task: 0 }`:                                `order.claimant: jobs have no order as victims`,
+		`order { queues {} claimant_task: 0 }`:                              `order.claimant: queues are ordered for a queue, not for a task`,
+		`order { tasks {} claimant_queue: 0 }`:                              `order.claimant: tasks are ordered for a task, not for a queue`,
+		`order { tasks {} claimant_task_uid: "x" }`:                         `order.claimant_task_uid.uids[0]: no task "x"`,
+		`order { tasks { indices: [1, 2, 1] } }`:                            `order.tasks: 1 is named twice`,
+		`nodes { nodes { indices: 2 names: "x" } }`:                         `nodes.nodes.indices[0]: no node 2, there are 2`,
+		`set_status { tasks { uids: "t0" } }`:                               `set_status.status: no status 0`,
+		`set_status { tasks { uids: "t0" } status: 77 }`:                    `set_status.status: no status 77`,
+		`allocate { tasks { uids: "s0" } nodes: [0, 1] }`:                   `allocate.nodes: 2 nodes for 1 tasks`,
+		`allocate { tasks { uids: "s0" } nodes: 9 }`:                        `allocate.node.indices[0]: no node 9, there are 2`,
+		`deallocate { tasks { uids: "t0" } status: TASK_STATUS_BOUND }`:     `deallocate.status: TASK_STATUS_BOUND is a status that holds resources`,
+		`remove_job { jobs { uids: "` + strings.Repeat("x", 1000) + `" } }`: `remove_job.jobs.uids[0]: no job "` + strings.Repeat("x", 253-len(`no job "`)) + `…`,
 	} {
 		t.Run(step[:min(len(step), 60)], func(t *testing.T) {
 			st := ask(t, open(t, contested, `tiers { plugins { proportion {} } }`), step).GetError()
@@ -333,25 +333,25 @@ func TestPairsOfTooManyThingsAreNotListed(t *testing.T) {
 	s := open(t, snapshot.String(), ``)
 	every := &apportionv1.Tasks{}
 	for i := range uint32(1001) {
-		every.Index = append(every.Index, i)
+		every.Indices = append(every.Indices, i)
 	}
 	order := &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Tasks{Tasks: every}, Pairs: true}
 	st := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: order}}).GetError()
 	require.Equal(t, []string{"order.pairs: pairs are listed for at most 1000 entries, not 1001"}, fields(t, st))
 	order.Pairs = false
-	require.Len(t, s.Do(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: order}}).GetOrder().GetSorted(), 1001)
+	require.Len(t, s.Do(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: order}}).GetOrder().GetItems(), 1001)
 }
 
 func TestStepsAltogetherAreNumberedInErrors(t *testing.T) {
 	s := open(t, contested, ``)
 	answers, err := s.DoAll([]*apportionv1.Step{
-		parse(t, &apportionv1.Step{}, `mark {}`), nil, {}, parse(t, &apportionv1.Step{}, `nodes { tasks { index: 99 } }`),
+		parse(t, &apportionv1.Step{}, `mark {}`), nil, {}, parse(t, &apportionv1.Step{}, `nodes { tasks { indices: 99 } }`),
 	})
 	require.NoError(t, err)
 	require.NotNil(t, answers[0].GetMark())
 	require.Equal(t, int32(codes.InvalidArgument), answers[1].GetError().GetCode())
 	require.Equal(t, "the step has no kind that this version supports", answers[2].GetError().GetMessage())
-	require.Equal(t, []string{"steps[3].nodes.tasks.index[0]: no task 99, there are 10"}, fields(t, answers[3].GetError()))
+	require.Equal(t, []string{"steps[3].nodes.tasks.indices[0]: no task 99, there are 10"}, fields(t, answers[3].GetError()))
 }
 
 func TestAnAnswerTooLargeFailsItsStepAlone(t *testing.T) {

@@ -36,19 +36,19 @@ func eachReason(m protoreflect.Message, each func(*apportionv1.Reason)) {
 func TestEveryReasonCarriesItsTextWhereThatIsAsked(t *testing.T) {
 	const snapshot = `
 dimensions: "cpu"
-nodes { name: "n" allocatable { dimension: 0 amount: 4000 } }
-queues { name: "small" capability { dimension: 0 amount: 2000 } } queues { name: "large" weight: 3 }
+nodes { name: "n" allocatable { dimensions: 0 amounts: 4000 } }
+queues { name: "small" capability { dimensions: 0 amounts: 2000 } } queues { name: "large" weight: 3 }
 jobs { uid: "run" queue: "large" phase: JOB_PHASE_RUNNING min_available: 1
-  groups { request { dimension: 0 amount: 4000 } tasks { uid: "r0" status: TASK_STATUS_RUNNING node: 0 } } }
-jobs { uid: "wait" queue: "small" min_available: 1 min_resources { dimension: 0 amount: 3000 }
-  groups { request { dimension: 0 amount: 3000 } tasks { uid: "w0" } } }`
+  groups { request { dimensions: 0 amounts: 4000 } tasks { uid: "r0" status: TASK_STATUS_RUNNING node: 0 } } }
+jobs { uid: "wait" queue: "small" min_available: 1 min_resources { dimensions: 0 amounts: 3000 }
+  groups { request { dimensions: 0 amounts: 3000 } tasks { uid: "w0" } } }`
 	const policy = `tiers { plugins { gang {} } plugins { proportion {} } }`
 	names := text.Names{Dimensions: []string{"cpu"}, Queues: []string{"small", "large"}}
 	s := open(t, snapshot, policy)
 	for _, step := range []string{
-		`enqueue {}`, `jobs {}`, `allocatable { tasks { uid: "w0" } explain: true }`, `preemptive { tasks { uid: "w0" } }`,
-		`reclaim { claimant { uid: "w0" } explain: true }`, `nodes { tasks { uid: "w0" } explain: true }`, `shares {}`,
-		`explain { jobs { uid: "wait" } }`,
+		`enqueue {}`, `jobs {}`, `allocatable { tasks { uids: "w0" } explain: true }`, `preemptive { tasks { uids: "w0" } }`,
+		`reclaim { claimant { uids: "w0" } explain: true }`, `nodes { tasks { uids: "w0" } explain: true }`, `shares {}`,
+		`explain { jobs { uids: "wait" } }`,
 	} {
 		s.Texts(false)
 		plain := ask(t, s, step)
@@ -71,9 +71,9 @@ jobs { uid: "wait" queue: "small" min_available: 1 min_resources { dimension: 0 
 }
 
 func TestTextsCountTowardsTheLimitOfAnswers(t *testing.T) {
-	snapshot := `dimensions: "cpu" queues { name: "q" capability { dimension: 0 amount: 1 } }`
+	snapshot := `dimensions: "cpu" queues { name: "q" capability { dimensions: 0 amounts: 1 } }`
 	for i := range 40 {
-		snapshot += fmt.Sprintf(` jobs { uid: "%d" queue: "q" min_resources { dimension: 0 amount: 3000 } }`, i)
+		snapshot += fmt.Sprintf(` jobs { uid: "%d" queue: "q" min_resources { dimensions: 0 amounts: 3000 } }`, i)
 	}
 	const policy = `tiers { plugins { proportion {} } }`
 	s := open(t, snapshot, policy)
@@ -91,14 +91,14 @@ func TestTextsCountTowardsTheLimitOfAnswers(t *testing.T) {
 }
 
 func TestTextsNameQueuesAsAChangeLeftThem(t *testing.T) {
-	s := open(t, `dimensions: "cpu" queues { name: "q" } jobs { uid: "a" queue: "q" min_resources { dimension: 0 amount: 3000 } }`,
+	s := open(t, `dimensions: "cpu" queues { name: "q" } jobs { uid: "a" queue: "q" min_resources { dimensions: 0 amounts: 3000 } }`,
 		`tiers { plugins { proportion {} } }`)
 	s.Texts(true)
 	answers, err := s.DoAll([]*apportionv1.Step{
 		parse(t, &apportionv1.Step{}, `enqueue {}`),
 		parse(t, &apportionv1.Step{}, `change { change { queues { name: "new" state: QUEUE_STATE_CLOSED } } }`),
-		parse(t, &apportionv1.Step{}, `add_job { job { uid: "b" queue: "new" min_resources { dimension: 0 amount: 1 } } }`),
-		parse(t, &apportionv1.Step{}, `enqueue { jobs { uid: "b" } }`),
+		parse(t, &apportionv1.Step{}, `add_job { job { uid: "b" queue: "new" min_resources { dimensions: 0 amounts: 1 } } }`),
+		parse(t, &apportionv1.Step{}, `enqueue { jobs { uids: "b" } }`),
 	})
 	require.NoError(t, err)
 	require.Nil(t, answers[1].GetError())

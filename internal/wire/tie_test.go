@@ -51,7 +51,7 @@ func askedAll(t *testing.T, s *wire.Session) string {
 // queue late claims a part of it.
 func equalTimes(order ...int) *apportionv1.Snapshot {
 	cpu := func(n float64) *apportionv1.Resource {
-		return &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000 * n}}
+		return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000 * n}}
 	}
 	s := &apportionv1.Snapshot{
 		Dimensions: []string{"cpu"}, Nodes: []*apportionv1.Node{{Name: "n", Allocatable: cpu(3)}},
@@ -110,17 +110,17 @@ func TestTiesBetweenTasksOfDifferentJobsAreBrokenByNames(t *testing.T) {
 // ties returns, by name, the tasks in order, the victims of a reclaim without candidates, and those in order of eviction.
 func ties(t *testing.T, m *model.Model, s *wire.Session) string {
 	t.Helper()
-	tasks := &apportionv1.Tasks{Uid: []string{"c-0", "a-0", "b-0"}}
+	tasks := &apportionv1.Tasks{Uids: []string{"c-0", "a-0", "b-0"}}
 	claimant := &apportionv1.OrderStep_ClaimantTaskUid{ClaimantTaskUid: "claim-0"}
 	text := ""
 	for _, step := range []*apportionv1.Step{
 		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Tasks{Tasks: tasks}}}},
 		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Tasks{Tasks: tasks}, Claimant: claimant}}},
-		{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uid: []string{"claim-0"}}}}},
+		{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uids: []string{"claim-0"}}}}},
 	} {
 		answer, err := s.Ask(step)
 		require.NoError(t, err)
-		for _, i := range answer.GetOrder().GetSorted() {
+		for _, i := range answer.GetOrder().GetItems() {
 			text += m.TaskName(model.TaskID(i)) + " "
 		}
 		for _, victim := range answer.GetReclaim().GetVictims() {
@@ -133,9 +133,9 @@ func ties(t *testing.T, m *model.Model, s *wire.Session) string {
 
 // TestAnExplicitZeroOfCPUOrMemoryMakesNoOtherRequest compiles requests that differ only in explicit zeros, as a whole and by a change.
 func TestAnExplicitZeroOfCPUOrMemoryMakesNoOtherRequest(t *testing.T) {
-	gpu := &apportionv1.Resource{Dimension: []uint32{2}, Amount: []float64{1}}
-	zeros := &apportionv1.Resource{Dimension: []uint32{0, 1, 2}, Amount: []float64{0, 0, 1}}
-	nothing := &apportionv1.Resource{Dimension: []uint32{1}, Amount: []float64{0}}
+	gpu := &apportionv1.Resource{Dimensions: []uint32{2}, Amounts: []float64{1}}
+	zeros := &apportionv1.Resource{Dimensions: []uint32{0, 1, 2}, Amounts: []float64{0, 0, 1}}
+	nothing := &apportionv1.Resource{Dimensions: []uint32{1}, Amounts: []float64{0}}
 	snapshot := func(requests ...*apportionv1.Resource) *apportionv1.Snapshot {
 		s := &apportionv1.Snapshot{Dimensions: []string{"cpu", "memory", "gpu"}, Queues: []*apportionv1.Queue{{Name: "greedy"}}}
 		for i, r := range requests {

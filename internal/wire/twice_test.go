@@ -69,7 +69,7 @@ nodes { name: "n" }
 queues { name: "root" } queues { name: "q" }
 node_sets { name: "s" nodes: 0 rule: "r" exclusions { rule: "e" } }
 jobs { uid: "j" name: "job" namespace: "ns" queue: "q" condition: "c"
-  groups { role: "r" node_set: "s" request { dimension: 0 amount: 1 } counts { count: 2 }
+  groups { role: "r" node_set: "s" request { dimensions: 0 amounts: 1 } counts { count: 2 }
     tasks { uid: "t" name: "task" detail { priority_class: "p" node_set: "s" condition: "c" } } } }`
 
 // TestATextIsUTF8HoweverOftenItIsGiven walks all texts of what is read without the protobuf library, which refuses each of these.

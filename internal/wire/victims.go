@@ -42,7 +42,7 @@ func victimsDecision(of func(*apportionv1.Answer) *apportionv1.VictimsAnswer) de
 		case len(a.GetVictims()) > 0:
 			return apportionv1.Vote_VOTE_PERMIT, nil, true
 		}
-		if spared := a.GetSpared(); len(spared) > 0 && len(spared[0].GetReasons()) > 0 {
+		if spared := a.GetSparedTasks(); len(spared) > 0 && len(spared[0].GetReasons()) > 0 {
 			why = spared[0].GetReasons()[0]
 		}
 		return apportionv1.Vote_VOTE_REJECT, why, true
@@ -210,13 +210,13 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 		}
 	}
 	for _, ballot := range choice.Ballots {
-		answer.ByPlugin = append(answer.ByPlugin, &apportionv1.PluginVictims{
+		answer.Plugins = append(answer.Plugins, &apportionv1.PluginVictims{
 			Plugin: ballot.Plugin, Tier: uint32(ballot.Tier), Vote: wireVote(ballot.Vote), Victims: indices(&s.out, ballot.Victims),
 		})
 		s.out.left -= messageBytes + len(ballot.Plugin)
 	}
 	for _, spared := range s.spared(h, choice, taken) {
-		answer.Spared = append(answer.Spared, &apportionv1.Spared{
+		answer.SparedTasks = append(answer.SparedTasks, &apportionv1.Spared{
 			Task: uint32(spared.Task), Uid: s.taskName(spared.Task, h.omitNames), Reasons: s.out.reasonList([]policy.Reason{spared.Reason}),
 		})
 		if s.out.left -= messageBytes; s.out.left < 0 {
@@ -225,7 +225,7 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 	}
 	order := append([]model.TaskID(nil), choice.Victims...)
 	s.engine.Order().SortVictims(h.claimant, order)
-	answer.EvictionOrder = indices(&s.out, order)
+	answer.Evictions = indices(&s.out, order)
 	answer.Plan, answer.ByChance = s.plan(choice.Plan), s.chosenByChance(h.candidates, choice)
 	return answer, s.out.check("candidates")
 }
@@ -244,12 +244,12 @@ func (s *Session) plan(p *policy.Plan) *apportionv1.ReclaimPlan {
 	out.Line = apportionv1.FairLine(p.Line + 1)
 	fall, rise := p.Potential()
 	for i := range fall {
-		out.Fall = append(out.Fall, s.out.fraction(fall[i]))
-		out.Rise = append(out.Rise, s.out.fraction(rise[i]))
+		out.Falls = append(out.Falls, s.out.fraction(fall[i]))
+		out.Rises = append(out.Rises, s.out.fraction(rise[i]))
 	}
 	for _, n := range p.Nodes {
 		if n != model.None {
-			out.Node = append(out.Node, uint32(n))
+			out.Nodes = append(out.Nodes, uint32(n))
 		}
 	}
 	s.out.left -= len(p.Nodes) * numberBytes

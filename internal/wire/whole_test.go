@@ -34,7 +34,7 @@ func TestAChangeOfTasksForWhichTooLittleWorkIsLeftChangesNone(t *testing.T) {
 	require.NoError(t, err)
 	all := ""
 	for i := range 100 {
-		all += " index: " + numbered("", 100)[i]
+		all += " indices: " + numbered("", 100)[i]
 	}
 	state := func() string {
 		answer, err := session.Ask(parse(t, &apportionv1.Step{}, `inspect { tasks: true }`))
@@ -47,6 +47,6 @@ func TestAChangeOfTasksForWhichTooLittleWorkIsLeftChangesNone(t *testing.T) {
 		require.ErrorContains(t, err, tooMuchWork)
 		require.Equal(t, before, state())
 	}
-	_, err = session.Ask(parse(t, &apportionv1.Step{}, `set_status { tasks { index: 7 } status: TASK_STATUS_RELEASING }`))
+	_, err = session.Ask(parse(t, &apportionv1.Step{}, `set_status { tasks { indices: 7 } status: TASK_STATUS_RELEASING }`))
 	require.NoError(t, err)
 }

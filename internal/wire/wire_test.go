@@ -26,16 +26,16 @@ func parse[M proto.Message](t *testing.T, m M, text string) M {
 // twoQueues is a cluster of 10 CPUs: ml runs 6 of them and wants 4, web runs nothing and wants 5.
 const twoQueues = `
 dimensions: "cpu" dimensions: "memory"
-nodes { name: "n0" allocatable { dimension: [0, 1] amount: [10000, 100] } }
+nodes { name: "n0" allocatable { dimensions: [0, 1] amounts: [10000, 100] } }
 queues { name: "ml" weight: 1 }
 queues { name: "web" weight: 1 }
 jobs { name: "train" namespace: "a" queue: "ml" phase: JOB_PHASE_RUNNING groups {
-  role: "worker" request { dimension: [0, 1] amount: [2000, 10] }
+  role: "worker" request { dimensions: [0, 1] amounts: [2000, 10] }
   tasks { uid: "t0" status: TASK_STATUS_RUNNING node: 0 } tasks { uid: "t1" status: TASK_STATUS_RUNNING node: 0 }
   tasks { name: "train-2" status: TASK_STATUS_RUNNING node: 0 } tasks { name: "train-3" } tasks { name: "train-4" }
 } }
-jobs { uid: "serve" queue: "web" min_resources { dimension: [0] amount: [1000] } groups {
-  request { dimension: [0, 1] amount: [1000, 1] } tasks { uid: "s0" } tasks { uid: "s1" } counts { count: 3 }
+jobs { uid: "serve" queue: "web" min_resources { dimensions: [0] amounts: [1000] } groups {
+  request { dimensions: [0, 1] amounts: [1000, 1] } tasks { uid: "s0" } tasks { uid: "s1" } counts { count: 3 }
 } }`
 
 const proportional = `tiers { plugins { gang {} } plugins { priority {} } } tiers { plugins { proportion {} } }`
@@ -90,14 +90,14 @@ func fields(t *testing.T, st *status.Status) []string {
 func TestStepsAreAnswered(t *testing.T) {
 	for _, c := range []struct{ name, step, want string }{
 		{
-			"the share of one queue, only what is wanted", `shares { queues { name: "web" } fields: SHARE_FIELD_DESERVED }`,
+			"the share of one queue, only what is wanted", `shares { queues { names: "web" } fields: SHARE_FIELD_DESERVED }`,
 			`shares {
 			  plugins { plugin: "proportion" queues { queue: 1 name: "web" participating: true
-			    deserved { dimension: [0, 1] amount: [5000, 5] } } }
+			    deserved { dimensions: [0, 1] amounts: [5000, 5] } } }
 			  standings { queue: 1 name: "web" rank: 0 } }`,
 		},
 		{
-			"allocatable each", `allocatable { tasks { index: 3 uid: ["s0", "a/train-4"] } }`,
+			"allocatable each", `allocatable { tasks { indices: 3 uids: ["s0", "a/train-4"] } }`,
 			`allocatable {
 			  tasks { task: 3 verdict { vote: VOTE_REJECT reasons { plugin: "proportion" code: REASON_CODE_ABOVE_DESERVED
 			    queue: 0 dimension: 0 have: 6000 need: 2000 limit: 5000 } } }
@@ -105,9 +105,9 @@ func TestStepsAreAnswered(t *testing.T) {
 			  tasks { task: 4 verdict { vote: VOTE_REJECT reasons { plugin: "proportion" code: REASON_CODE_ABOVE_DESERVED
 			    queue: 0 dimension: 0 have: 6000 need: 2000 limit: 5000 } } } }`,
 		},
-		{"preemptive jointly", `preemptive { tasks { uid: ["s0", "s1"] } jointly: true }`, `preemptive { tasks { verdict { vote: VOTE_PERMIT } } }`},
+		{"preemptive jointly", `preemptive { tasks { uids: ["s0", "s1"] } jointly: true }`, `preemptive { tasks { verdict { vote: VOTE_PERMIT } } }`},
 		{
-			"enqueue", `enqueue { jobs { uid: "serve" } mode: ENQUEUE_MODE_ACTION }`,
+			"enqueue", `enqueue { jobs { uids: "serve" } mode: ENQUEUE_MODE_ACTION }`,
 			`enqueue { jobs { job: 1 uid: "serve" verdict { vote: VOTE_PERMIT } } } changed: true`,
 		},
 	} {
@@ -119,12 +119,12 @@ func TestStepsAreAnswered(t *testing.T) {
 
 func TestAFaultyStepNamesItsFields(t *testing.T) {
 	s := open(t, twoQueues, proportional)
-	st := ask(t, s, `reclaim { claimant { uid: "nobody" } candidates { index: [1, 99] } }`).GetError()
+	st := ask(t, s, `reclaim { claimant { uids: "nobody" } candidates { indices: [1, 99] } }`).GetError()
 	require.Equal(t, int32(codes.InvalidArgument), st.GetCode())
 	require.Equal(t, "INVALID_STEP", errorInfo(t, st).GetReason())
 	require.Equal(t, []string{
-		`reclaim.claimant.uid[0]: no task "nobody"`,
-		`reclaim.candidates.index[1]: no task 99, there are 7`,
+		`reclaim.claimant.uids[0]: no task "nobody"`,
+		`reclaim.candidates.indices[1]: no task 99, there are 7`,
 	}, fields(t, st))
 }
 

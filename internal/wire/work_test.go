@@ -56,11 +56,11 @@ func TestWhatCostsMoreThanItMayIsRefusedBeforeItIsDone(t *testing.T) {
 		}
 		return list.String()
 	}
-	repeated := func(n int) string { return strings.Repeat(`index: 0 `, n) }
+	repeated := func(n int) string { return strings.Repeat(`indices: 0 `, n) }
 	for name, step := range map[string]string{
-		"a claimant with one candidate many times": `reclaim { claimant { index: 0 } candidates { ` + repeated(100_000) + `} }`,
-		"a table of tasks and nodes":               `nodes { tasks { ` + many("index", 1000) + `} top: 1 }`,
-		"the order of many tasks":                  `order { tasks { ` + many("index", 1200) + `} }`,
+		"a claimant with one candidate many times": `reclaim { claimant { indices: 0 } candidates { ` + repeated(100_000) + `} }`,
+		"a table of tasks and nodes":               `nodes { tasks { ` + many("indices", 1000) + `} top: 1 }`,
+		"the order of many tasks":                  `order { tasks { ` + many("indices", 1200) + `} }`,
 		"the statuses of many tasks":               `set_status { status: TASK_STATUS_RUNNING tasks { ` + repeated(100_000) + `} }`,
 		"verdicts on many tasks":                   `allocatable { tasks { ` + repeated(100_000) + `} }`,
 		"the standing of many jobs":                `jobs { jobs { ` + repeated(110_000) + `} }`,
@@ -79,9 +79,9 @@ func TestStepsOfOneCallShareItsWork(t *testing.T) {
 	var steps []*apportionv1.Step
 	for range 1000 {
 		steps = append(steps,
-			parse(t, &apportionv1.Step{}, `set_status { tasks { index: 0 } status: TASK_STATUS_PIPELINED }`),
-			parse(t, &apportionv1.Step{}, `shares { queues { index: 0 } }`),
-			parse(t, &apportionv1.Step{}, `set_status { tasks { index: 0 } status: TASK_STATUS_PENDING }`))
+			parse(t, &apportionv1.Step{}, `set_status { tasks { indices: 0 } status: TASK_STATUS_PIPELINED }`),
+			parse(t, &apportionv1.Step{}, `shares { queues { indices: 0 } }`),
+			parse(t, &apportionv1.Step{}, `set_status { tasks { indices: 0 } status: TASK_STATUS_PENDING }`))
 	}
 	answers, err := s.DoAll(steps)
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestADivisionMadeWhenAskedSpendsWork(t *testing.T) {
 			for range 1000 {
 				var tasks strings.Builder
 				for i := range 100 {
-					tasks.WriteString("index: " + strconv.Itoa(40*i) + " ")
+					tasks.WriteString("indices: " + strconv.Itoa(40*i) + " ")
 				}
 				for _, status := range []string{"PIPELINED", "PENDING"} {
 					steps = append(steps, parse(t, &apportionv1.Step{}, `set_status { tasks { `+tasks.String()+` } status: TASK_STATUS_`+status+` }`),
@@ -221,10 +221,10 @@ func TestCandidatesThatUseADimensionUpSpendWork(t *testing.T) {
 	const enough, tooLittle = 50_000_000, 2_000_000
 	session, err := wire.Open(m, p, wire.Options{Work: enough})
 	require.NoError(t, err)
-	require.NotNil(t, ask(t, session, `reclaim { claimant { index: 0 } }`).GetReclaim())
+	require.NotNil(t, ask(t, session, `reclaim { claimant { indices: 0 } }`).GetReclaim())
 	session, err = wire.Open(m, p, wire.Options{Work: tooLittle})
 	require.NoError(t, err)
-	requireTooMuchWork(t, ask(t, session, `reclaim { claimant { index: 0 } }`), strconv.Itoa(tooLittle))
+	requireTooMuchWork(t, ask(t, session, `reclaim { claimant { indices: 0 } }`), strconv.Itoa(tooLittle))
 }
 
 // TestAnExplanationSpendsItsWork asks why all jobs of a snapshot wait, each of which has a kind of task of its own: every node is examined
@@ -235,8 +235,8 @@ func TestAnExplanationSpendsItsWork(t *testing.T) {
 	require.Empty(t, ask(t, s, `explain {}`).GetError().GetMessage())
 	s = within(t, shape, policies["proportion"], 50_000)
 	requireTooMuchWork(t, ask(t, s, `explain {}`), "50000")
-	requireTooMuchWork(t, ask(t, s, `explain { jobs { index: 4 index: 6 index: 17 } }`), "50000")
-	require.NotNil(t, ask(t, s, `jobs { jobs { index: 0 } }`).GetJobs(), "the next question has its own work")
+	requireTooMuchWork(t, ask(t, s, `explain { jobs { indices: 4 indices: 6 indices: 17 } }`), "50000")
+	require.NotNil(t, ask(t, s, `jobs { jobs { indices: 0 } }`).GetJobs(), "the next question has its own work")
 }
 
 // TestRequestsThatFitNowhereSpendWork opens `fair` on jobs whose requests all differ and exceed every node, so that each is held against
@@ -249,7 +249,7 @@ func TestRequestsThatFitNowhereSpendWork(t *testing.T) {
 				Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "q"}}, NodeSets: []*apportionv1.NodeSet{{Name: "s"}},
 			}
 			amount := func(n int) *apportionv1.Resource {
-				return &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{float64(n)}}
+				return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{float64(n)}}
 			}
 			for i := range many {
 				snapshot.Nodes = append(snapshot.Nodes, &apportionv1.Node{Name: strconv.Itoa(i), Allocatable: amount(1)})
@@ -304,12 +304,12 @@ func TestReservationsSpendWork(t *testing.T) {
 	require.NoError(t, err)
 	session, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { fair { turns {} } } }`), wire.Options{Work: work})
 	require.NoError(t, err)
-	question := `allocatable { tasks { index: 400 } }`
+	question := `allocatable { tasks { indices: 400 } }`
 	require.NotNil(t, ask(t, session, question).GetAllocatable())
 	var steps []*apportionv1.Step
 	for range 1000 {
 		for _, status := range []string{"RELEASING", "RUNNING"} {
-			steps = append(steps, parse(t, &apportionv1.Step{}, `set_status { tasks { index: 0 } status: TASK_STATUS_`+status+` }`),
+			steps = append(steps, parse(t, &apportionv1.Step{}, `set_status { tasks { indices: 0 } status: TASK_STATUS_`+status+` }`),
 				parse(t, &apportionv1.Step{}, question))
 		}
 	}
@@ -321,7 +321,7 @@ func TestReservationsSpendWork(t *testing.T) {
 	small, err := wire.Open(m, parse(t, &apportionv1.Policy{}, `tiers { plugins { fair { turns {} } } }`), wire.Options{Work: 20_000})
 	require.NoError(t, err)
 	requireTooMuchWork(t, ask(t, small, question), "20000")
-	require.NotNil(t, ask(t, small, `jobs { jobs { index: 0 } }`).GetJobs(), "which needs no reservation")
+	require.NotNil(t, ask(t, small, `jobs { jobs { indices: 0 } }`).GetJobs(), "which needs no reservation")
 }
 
 func TestAQuestionUnderTurnsWithinItsWorkIsAnsweredAsWithoutBound(t *testing.T) {

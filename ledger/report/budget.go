@@ -12,8 +12,8 @@ import (
 func (r *report) budgets() error {
 	const nanos = 1_000_000_000
 	until := r.out.GetEnds()
-	if r.Until != nil {
-		until = r.GetUntil()
+	if r.EndTime != nil {
+		until = r.GetEndTime()
 	}
 	end := r.ledger.EpochOf(until / nanos)
 	for i := range r.Budgets {
@@ -22,18 +22,18 @@ func (r *report) budgets() error {
 			continue
 		}
 		for n, account := range r.ledger.Accounts(b.Queue, !b.Free, b.Periods, end) {
-			if account.From > end || r.From != nil && account.To*r.seconds*nanos <= r.GetFrom() {
+			if account.From > end || r.StartTime != nil && account.To*r.seconds*nanos <= r.GetStartTime() {
 				continue
 			}
 			use := &apportionv1.BudgetUse{
-				Queue: b.Queue, Kind: apportionv1.BudgetKind_BUDGET_KIND_SOFT, Carry: !b.Free, From: account.Begin * nanos,
+				Queue: b.Queue, Kind: apportionv1.BudgetKind_BUDGET_KIND_SOFT, Carry: !b.Free, StartTime: account.Begin * nanos,
 				Amount: r.named(account.Amount), Spent: r.named(account.Spent), Granted: r.named(ledger.Granted(&account)),
 			}
 			if b.Hard {
 				use.Kind = apportionv1.BudgetKind_BUDGET_KIND_HARD
 			}
 			if n+1 < len(b.Periods) {
-				use.Until = new(b.Periods[n+1].Begin * nanos)
+				use.EndTime = new(b.Periods[n+1].Begin * nanos)
 			}
 			if use.GetAmount() == nil {
 				continue
@@ -77,7 +77,7 @@ func (r *report) named(amounts map[string]int64) *apportionv1.Usage {
 		if out == nil {
 			out = &apportionv1.Usage{}
 		}
-		out.Dimension, out.QuantumSeconds = append(out.Dimension, uint32(d)), append(out.QuantumSeconds, amounts[name])
+		out.Dimensions, out.QuantumSeconds = append(out.Dimensions, uint32(d)), append(out.QuantumSeconds, amounts[name])
 	}
 	return out
 }

@@ -44,7 +44,7 @@ type report struct {
 
 // Check returns an error for a request that no ledger can answer.
 func Check(r *apportionv1.GetUsageRequest) error {
-	if r.From != nil && r.Until != nil && r.GetUntil() < r.GetFrom() {
+	if r.StartTime != nil && r.EndTime != nil && r.GetEndTime() < r.GetStartTime() {
 		return errors.New("until is before from")
 	}
 	return nil
@@ -98,11 +98,11 @@ func (r *report) shows(queue string) bool {
 // periods lists what was used, period by period.
 func (r *report) periods() error {
 	begin, end := time.Unix(0, r.out.GetBegins()).UTC(), time.Unix(0, r.out.GetEnds()).UTC()
-	if r.From != nil {
-		begin = time.Unix(0, r.GetFrom()).UTC()
+	if r.StartTime != nil {
+		begin = time.Unix(0, r.GetStartTime()).UTC()
 	}
-	if r.Until != nil {
-		end = time.Unix(0, r.GetUntil()).UTC()
+	if r.EndTime != nil {
+		end = time.Unix(0, r.GetEndTime()).UTC()
 	}
 	times := []time.Time{begin}
 	for at := begin; at.Before(end); times = append(times, at) {
@@ -156,7 +156,7 @@ func (r *report) interval(from, until time.Time, t *ledger.Totals) error {
 		}
 		used[to].Decayed = r.amounts(v)
 	}
-	interval := &apportionv1.UsageInterval{From: from.UnixNano(), Until: until.UnixNano()}
+	interval := &apportionv1.UsageInterval{StartTime: from.UnixNano(), EndTime: until.UnixNano()}
 	for _, q := range used {
 		if q.GetUsed() != nil || q.GetDecayed() != nil {
 			interval.Queues = append(interval.Queues, q)
@@ -172,7 +172,7 @@ func (r *report) grow(uses []*apportionv1.QueueUse) error {
 	const each, amount = 32, 14
 	r.bytes += each
 	for _, q := range uses {
-		amounts := len(q.GetUsed().GetDimension()) + len(q.GetDecayed().GetDimension())
+		amounts := len(q.GetUsed().GetDimensions()) + len(q.GetDecayed().GetDimensions())
 		r.bytes += each + len(q.GetQueue()) + len(q.GetOwner()) + amount*amounts
 	}
 	if r.Bytes > 0 && r.bytes > r.Bytes {
@@ -210,7 +210,7 @@ func (r *report) amounts(v []int64) *apportionv1.Usage {
 		if out == nil {
 			out = &apportionv1.Usage{}
 		}
-		out.Dimension, out.QuantumSeconds = append(out.Dimension, uint32(r.index[d])), append(out.QuantumSeconds, n)
+		out.Dimensions, out.QuantumSeconds = append(out.Dimensions, uint32(r.index[d])), append(out.QuantumSeconds, n)
 	}
 	return out
 }

@@ -55,12 +55,12 @@ func line(out *apportionv1.GetUsageResponse, x *apportionv1.UsageInterval) strin
 	day := func(nanos int64) string { return time.Unix(0, nanos).UTC().Format("01-02T15") }
 	amounts := func(u *apportionv1.Usage) string {
 		var all []string
-		for i, d := range u.GetDimension() {
+		for i, d := range u.GetDimensions() {
 			all = append(all, fmt.Sprint(out.GetDimensions()[d], " ", u.GetQuantumSeconds()[i]))
 		}
 		return strings.Join(all, ", ")
 	}
-	parts := []string{day(x.GetFrom()) + "/" + day(x.GetUntil())}
+	parts := []string{day(x.GetStartTime()) + "/" + day(x.GetEndTime())}
 	for _, q := range x.GetQueues() {
 		name := q.GetQueue()
 		if q.Owner != nil {
@@ -90,17 +90,17 @@ func TestAReportSaysWhoUsedWhatInEachPeriod(t *testing.T) {
 		},
 		"days of a queue": {
 			&apportionv1.GetUsageRequest{
-				Queues: []string{"vision"}, Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY, From: day(1), Until: day(4),
+				Queues: []string{"vision"}, Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY, StartTime: day(1), EndTime: day(4),
 			}, nil,
 			[]string{"10-06T00/10-07T00", "10-07T00/10-08T00; vision: nvidia.com/gpu 172800", "10-08T00/10-09T00"},
 		},
 		"weeks begin on Monday": {
-			&apportionv1.GetUsageRequest{Queues: []string{"vision"}, From: day(-1), Until: day(9)}, nil,
+			&apportionv1.GetUsageRequest{Queues: []string{"vision"}, StartTime: day(-1), EndTime: day(9)}, nil,
 			[]string{"10-04T00/10-05T00", "10-05T00/10-12T00; vision: nvidia.com/gpu 172800", "10-12T00/10-14T00"},
 		},
 		"months": {
 			&apportionv1.GetUsageRequest{
-				Queues: []string{"vision"}, Period: apportionv1.UsagePeriod_USAGE_PERIOD_MONTH, From: day(-10), Until: day(30),
+				Queues: []string{"vision"}, Period: apportionv1.UsagePeriod_USAGE_PERIOD_MONTH, StartTime: day(-10), EndTime: day(30),
 			}, nil,
 			[]string{"09-25T00/10-01T00", "10-01T00/11-01T00; vision: nvidia.com/gpu 172800", "11-01T00/11-04T00"},
 		},
@@ -112,7 +112,7 @@ func TestAReportSaysWhoUsedWhatInEachPeriod(t *testing.T) {
 			&apportionv1.GetUsageRequest{Queues: []string{"vision"}}, func(queue string) bool { return queue == "language" },
 			[]string{"10-05T00/10-12T00"},
 		},
-		"no time": {&apportionv1.GetUsageRequest{From: day(3), Until: day(3)}, nil, nil},
+		"no time": {&apportionv1.GetUsageRequest{StartTime: day(3), EndTime: day(3)}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := answer(t, &report.Asked{GetUsageRequest: c.ask, Shows: c.shows})
@@ -146,14 +146,14 @@ func TestABudgetIsReportedWithThoseWhoSpentIt(t *testing.T) {
 		}},
 		{Queue: "language", Free: true, Periods: []ledger.Period{{Begin: monday, Amount: map[string]int64{"cpu": 1}}}},
 	}
-	ask := &apportionv1.GetUsageRequest{Budgets: true, Owners: true, Dimensions: []string{"gpu"}, Until: new((monday + 7*86400 - 1) * 1e9)}
+	ask := &apportionv1.GetUsageRequest{Budgets: true, Owners: true, Dimensions: []string{"gpu"}, EndTime: new((monday + 7*86400 - 1) * 1e9)}
 	out := answer(t, &report.Asked{GetUsageRequest: ask, Budgets: budgets})
 	require.Len(t, out.GetBudgets(), 1, "the budget of language does not limit GPUs, the next period of vision has not begun")
 	b := out.GetBudgets()[0]
 	require.Equal(t, "vision", b.GetQueue())
 	require.Equal(t, apportionv1.BudgetKind_BUDGET_KIND_HARD, b.GetKind())
 	require.True(t, b.GetCarry())
-	require.Equal(t, (monday+7*86400)*int64(1e9), b.GetUntil())
+	require.Equal(t, (monday+7*86400)*int64(1e9), b.GetEndTime())
 	require.Equal(t, []int64{360_000}, b.GetAmount().GetQuantumSeconds())
 	require.Equal(t, []int64{172_800}, b.GetSpent().GetQuantumSeconds())
 	var users []string
@@ -174,8 +174,8 @@ func TestAReportSaysWhyThereIsNone(t *testing.T) {
 	require.True(t, proto.Equal(&apportionv1.GetUsageResponse{}, out), "nothing was used")
 
 	for want, a := range map[string]*report.Asked{
-		"until is before from":        {GetUsageRequest: &apportionv1.GetUsageRequest{From: new(int64(2)), Until: new(int64(1))}},
-		"more than 4096 periods":      {GetUsageRequest: &apportionv1.GetUsageRequest{From: new(int64(0)), Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY}},
+		"until is before from":        {GetUsageRequest: &apportionv1.GetUsageRequest{StartTime: new(int64(2)), EndTime: new(int64(1))}},
+		"more than 4096 periods":      {GetUsageRequest: &apportionv1.GetUsageRequest{StartTime: new(int64(0)), Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY}},
 		report.ErrLarge.Error():       {GetUsageRequest: &apportionv1.GetUsageRequest{}, Bytes: 60},
 		report.ErrLarge.Error() + " ": {GetUsageRequest: &apportionv1.GetUsageRequest{Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY}, Bytes: 300},
 	} {

@@ -115,14 +115,14 @@ func TestACallIsWrittenDownWithWhatItsAnswerRestsOn(t *testing.T) {
 
 func TestMaskedFieldsAreNowhereInTheLine(t *testing.T) {
 	sink := &memory{}
-	log := decisionlog.New(decisionlog.Options{Sink: sink, Settings: setting.DecisionLog{Mask: []string{"uid", "name", "identity", "role"}}})
+	log := decisionlog.New(decisionlog.Options{Sink: sink, Settings: setting.DecisionLog{Mask: []string{"uid", "uids", "name", "names", "identity", "role"}}})
 	r := servicetest.Start(t, service.Options{Policies: policies, Observers: []service.Observer{log}})
 	snapshot := servicetest.Snapshot(1)
 	uid := snapshot.GetJobs()[0].GetNamespace() + "/" + snapshot.GetJobs()[0].GetName()
 	require.Greater(t, len(uid), 4)
 	for _, asked := range []string{uid, "secret-job"} {
 		_, _ = r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: servicetest.Named(snapshot, "cluster"), Steps: []*apportionv1.Step{
-			{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: &apportionv1.Jobs{Uid: []string{asked}}}}},
+			{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: &apportionv1.Jobs{Uids: []string{asked}}}}},
 			{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
 		}})
 	}

@@ -28,7 +28,7 @@ func (h *History) Answer(r *apportionv1.GetHistoryRequest, audience *Audience) *
 		Begins: h.state.Begins, Started: h.started, Latest: h.state.Latest, Versions: h.state.Versions,
 	}
 	for _, gap := range h.state.Gaps {
-		out.Gaps = append(out.Gaps, &apportionv1.HistoryGap{From: gap[0], Until: gap[1]})
+		out.Gaps = append(out.Gaps, &apportionv1.HistoryGap{StartTime: gap[0], EndTime: gap[1]})
 	}
 	if audience.Owns == nil {
 		out.UnrecordedJobs = uint32(h.unrecorded)
@@ -90,7 +90,7 @@ func (h *History) job(id string, r *record, intervals []interval, audience *Audi
 		}
 		out.Intervals = append(out.Intervals, &apportionv1.CauseInterval{
 			Verdict: cause.Verdict, Check: cause.Check, Code: cause.Code, Queue: cause.Queue, Resource: cause.Dimension,
-			From: one.From, Until: one.Until, Lasts: lasts, Versions: one.Versions, Merged: one.Merged, Text: cause.text(),
+			StartTime: one.From, EndTime: one.Until, Lasts: lasts, Versions: one.Versions, Merged: one.Merged, Text: cause.text(),
 		})
 	}
 	return out
@@ -118,7 +118,7 @@ func (h *History) queue(name string, q *series) *apportionv1.QueueHistory {
 	}
 	for i := range q.samples {
 		s := &q.samples[i]
-		one := &apportionv1.QueueSample{From: s.From, Until: s.Until, Versions: s.Versions, WaitingJobs: s.Waiting}
+		one := &apportionv1.QueueSample{StartTime: s.From, EndTime: s.Until, Versions: s.Versions, WaitingJobs: s.Waiting}
 		for _, a := range s.Amounts {
 			one.Amounts = append(one.Amounts, &apportionv1.QueueAmount{
 				Dimension: uint32(a.Dimension), Deserved: a.Deserved, Allocated: a.Allocated, Request: a.Request,

@@ -62,7 +62,7 @@ func TestAJobHasAnIntervalForEachCauseInTurn(t *testing.T) {
 	require.Equal(t, at(0), job.GetSince())
 	require.Len(t, job.GetIntervals(), 2)
 	first, second := job.GetIntervals()[0], job.GetIntervals()[1]
-	require.Equal(t, []int64{at(0), at(2), at(2), at(4)}, []int64{first.GetFrom(), first.GetUntil(), second.GetFrom(), second.GetUntil()})
+	require.Equal(t, []int64{at(0), at(2), at(2), at(4)}, []int64{first.GetStartTime(), first.GetEndTime(), second.GetStartTime(), second.GetEndTime()})
 	require.Equal(t, []uint32{2, 3}, []uint32{first.GetVersions(), second.GetVersions()})
 	require.False(t, first.GetLasts())
 	require.True(t, second.GetLasts())
@@ -119,7 +119,7 @@ func TestAnOlderVersionIsIgnoredAndALongPauseIsAGap(t *testing.T) {
 	out := h.Answer(&apportionv1.GetHistoryRequest{Waiting: true}, &Audience{})
 	require.EqualValues(t, 2, out.GetVersions())
 	require.Len(t, out.GetGaps(), 1)
-	require.Equal(t, []int64{at(1), at(10)}, []int64{out.GetGaps()[0].GetFrom(), out.GetGaps()[0].GetUntil()})
+	require.Equal(t, []int64{at(1), at(10)}, []int64{out.GetGaps()[0].GetStartTime(), out.GetGaps()[0].GetEndTime()})
 	require.Len(t, out.GetJobs()[0].GetIntervals(), 1)
 }
 
@@ -225,7 +225,7 @@ func plainJob(all []*Version, id string, retain int64) *apportionv1.JobHistory {
 		switch {
 		case now != nil && before != nil && *now == *before:
 			last := job.GetIntervals()[len(job.GetIntervals())-1]
-			last.Until, last.Versions = v.At, last.Versions+1
+			last.EndTime, last.Versions = v.At, last.Versions+1
 		case now != nil:
 			if job == nil {
 				job = &apportionv1.JobHistory{Uid: id, Name: "ns/" + id, Queue: "q0"}
@@ -233,15 +233,15 @@ func plainJob(all []*Version, id string, retain int64) *apportionv1.JobHistory {
 			if before == nil {
 				job.Since = v.At
 			} else {
-				job.Intervals[len(job.Intervals)-1].Until = v.At
+				job.Intervals[len(job.Intervals)-1].EndTime = v.At
 			}
 			job.State, job.Ended = apportionv1.WaitState_WAIT_STATE_WAITS, 0
 			job.Intervals = append(job.Intervals, &apportionv1.CauseInterval{
 				Verdict: now.Verdict, Check: now.Check, Code: now.Code, Queue: now.Queue, Resource: now.Dimension,
-				From: v.At, Until: v.At, Versions: 1, Text: now.text(),
+				StartTime: v.At, EndTime: v.At, Versions: 1, Text: now.text(),
 			})
 		case before != nil:
-			job.Intervals[len(job.Intervals)-1].Until = v.At
+			job.Intervals[len(job.Intervals)-1].EndTime = v.At
 			job.State, job.Ended = apportionv1.WaitState_WAIT_STATE_ENDED, v.At
 		}
 		if job != nil && now == nil {
@@ -347,7 +347,7 @@ func totals(t require.TestingT, h *History, versions []*Version) {
 		for _, v := range versions {
 			for j := range v.Queues {
 				q := &v.Queues[j]
-				if q.Name != name || v.At < samples[0].GetFrom() {
+				if q.Name != name || v.At < samples[0].GetStartTime() {
 					continue
 				}
 				n++
@@ -374,10 +374,10 @@ func TestASeriesIsCoarserTheLongerItIs(t *testing.T) {
 	samples := h.Answer(&apportionv1.GetHistoryRequest{Queues: []string{"q0"}}, &Audience{}).GetQueues()[0].GetSamples()
 	require.LessOrEqual(t, len(samples), mostSamples)
 	require.Greater(t, len(samples), mostSamples/3)
-	require.Equal(t, at(0), samples[0].GetFrom())
-	require.Equal(t, at(4999), samples[len(samples)-1].GetUntil())
+	require.Equal(t, at(0), samples[0].GetStartTime())
+	require.Equal(t, at(4999), samples[len(samples)-1].GetEndTime())
 	for _, s := range samples {
-		middle := float64(s.GetFrom()+s.GetUntil()-2*start) / 2 / float64(time.Minute)
+		middle := float64(s.GetStartTime()+s.GetEndTime()-2*start) / 2 / float64(time.Minute)
 		require.InDelta(t, middle, s.GetAmounts()[0].GetAllocated(), 1e-6)
 	}
 }

@@ -210,13 +210,13 @@ func (s *shown) queue(to chan<- prometheus.Metric, plugin string, share *apporti
 	gauge(overusedDesc, overused, labels...)
 	for _, a := range amounts {
 		r, left := a.of(share), maxResources
-		for i, d := range r.GetDimension() {
+		for i, d := range r.GetDimensions() {
 			name := s.dimensions[d]
 			if len(name) > maxLabel || left == 0 {
 				continue
 			}
 			left--
-			gauge(a.desc, r.GetAmount()[i]/scaleOf(name), append(slices.Clip(labels), name)...)
+			gauge(a.desc, r.GetAmounts()[i]/scaleOf(name), append(slices.Clip(labels), name)...)
 		}
 	}
 }

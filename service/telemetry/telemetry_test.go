@@ -242,7 +242,7 @@ func TestGaugesOfQueuesAreBoundedAndGrowOld(t *testing.T) {
 			share := &apportionv1.PluginShares{Plugin: "capacity"}
 			for _, name := range names {
 				share.Queues = append(share.Queues, &apportionv1.QueueShare{
-					Name: name, Participating: !strings.HasPrefix(name, "idle"), Deserved: &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{1500, 1024}},
+					Name: name, Participating: !strings.HasPrefix(name, "idle"), Deserved: &apportionv1.Resource{Dimensions: []uint32{0, 1}, Amounts: []float64{1500, 1024}},
 				})
 			}
 			answer := &apportionv1.Answer{Answer: &apportionv1.Answer_Shares{
@@ -289,7 +289,7 @@ func TestNamesThatACallerChoosesDoNotMakeAScrapeLarge(t *testing.T) {
 				name = long(name)
 			}
 			basis.Dimensions = append(basis.Dimensions, name)
-			amounts.Dimension, amounts.Amount = append(amounts.Dimension, uint32(d)), append(amounts.Amount, 1)
+			amounts.Dimensions, amounts.Amounts = append(amounts.Dimensions, uint32(d)), append(amounts.Amounts, 1)
 		}
 		share := &apportionv1.PluginShares{Plugin: "capacity"}
 		for n := range 1000 {

@@ -39,8 +39,8 @@ import (
 const (
 	shares   = "/apportion.v1.ApportionService/EvaluateShares"
 	simulate = "/apportion.v1.ApportionService/Simulate"
-	small    = `{"input":{"snapshot":{"dimensions":["cpu"],"nodes":[{"name":"n0","allocatable":{"dimension":[0],"amount":[10000]}}],
-"queues":[{"name":"ml"}],"jobs":[{"uid":"train","queue":"ml","phase":"JOB_PHASE_RUNNING","groups":[{"request":{"dimension":[0],"amount":[3000]},
+	small    = `{"input":{"snapshot":{"dimensions":["cpu"],"nodes":[{"name":"n0","allocatable":{"dimensions":[0],"amounts":[10000]}}],
+"queues":[{"name":"ml"}],"jobs":[{"uid":"train","queue":"ml","phase":"JOB_PHASE_RUNNING","groups":[{"request":{"dimensions":[0],"amounts":[3000]},
 "tasks":[{"uid":"t0","status":"TASK_STATUS_RUNNING","node":0}]}]}]},"policyName":"cluster"}}`
 )
 
@@ -107,7 +107,7 @@ func TestACallInJSONIsAnsweredInJSON(t *testing.T) {
 	data, err := json.Marshal(answer["shares"])
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"name":"ml"`)
-	require.Contains(t, string(data), `"deserved":{"amount":[3000,0]`)
+	require.Contains(t, string(data), `"deserved":{"amounts":[3000,0]`)
 }
 
 func TestJSONMayNameItsCharset(t *testing.T) {
@@ -126,8 +126,8 @@ func TestJSONMayNameItsCharset(t *testing.T) {
 func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 	s := start(t, service.Options{}, web.Options{})
 	client := apportionv1connect.NewApportionServiceClient(s.http.Client(), s.http.URL)
-	input, task := servicetest.Named(servicetest.Snapshot(2), "cluster"), &apportionv1.Tasks{Index: []uint32{1}}
-	job := &apportionv1.Jobs{Index: []uint32{0}}
+	input, task := servicetest.Named(servicetest.Snapshot(2), "cluster"), &apportionv1.Tasks{Indices: []uint32{1}}
+	job := &apportionv1.Jobs{Indices: []uint32{0}}
 	victims := &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: task}}
 	tried := []string{
 		same(t, s.EvaluateShares, client.EvaluateShares, &apportionv1.EvaluateSharesRequest{Input: input}),

@@ -45,7 +45,7 @@ func remember(s *apportionv1.Snapshot) {
 	all := func(n int64) *apportionv1.Usage {
 		u := &apportionv1.Usage{}
 		for d := range s.GetDimensions() {
-			u.Dimension, u.QuantumSeconds = append(u.Dimension, uint32(d)), append(u.QuantumSeconds, n)
+			u.Dimensions, u.QuantumSeconds = append(u.Dimensions, uint32(d)), append(u.QuantumSeconds, n)
 		}
 		return u
 	}

@@ -16,7 +16,7 @@ number = lambda p, field: int(p.get(field, 0))
 class Stated(Cluster):
     """A cluster of which only the certificate is known."""
     def __init__(self, fair):
-        self.fair = {name: fair.get(name, []) for name in ("divisions", "sated")}
+        self.fair = {name: fair.get(name, []) for name in ("divisions", "satedDivisions")}
         on_top = any(number(p, "base") for of in self.fair.values() for d in of for p in d.get("children", []))
         self.base = "FAIR_BASE_GUARANTEE" if on_top else "FAIR_BASE_NONE"
 
@@ -35,7 +35,7 @@ class Stated(Cluster):
             bounds = {}
             for k, p in enumerate(ps):
                 lo, m, hi, w = (number(p, f) for f in ("guaranteed", "begin", "useful", "weight"))
-                least = {"FAIR_CASE_GUARANTEE": lo, "FAIR_CASE_DESERVED": m}.get(d.get("case"), 0)
+                least = {"FAIR_CASE_GUARANTEE": lo, "FAIR_CASE_DESERVED": m}.get(d.get("rule"), 0)
                 expect(f"{at}.children[{k}]: what is guaranteed, begins and is useful, and the weight", [lo <= m <= hi, least <= w], [True] * 2)
                 bounds[k] = lo, m, hi, w, w
             own = number(given.get(key) or other.get(key) or {}, "share")
@@ -45,7 +45,7 @@ class Stated(Cluster):
 
     def check(self):
         given = self.check_list("divisions", {})
-        sated = self.check_list("sated", given)
+        sated = self.check_list("satedDivisions", given)
         for key, e in given.items():
             s, lo, share = sated.get(key, e), number(e, "guaranteed"), number(e, "share")
             for p in (e, s):

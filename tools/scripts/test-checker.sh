@@ -24,7 +24,7 @@ import json, re, sys
 sys.path.insert(0, "client/check")
 from check_fair import check
 
-of_certificates = re.compile(r"answers\[0\]\.shares\.plugins\[0\]\.fair\.(divisions|sated|with_memory|weights|quanta|total)\b")
+of_certificates = re.compile(r"answers\[0\]\.shares\.plugins\[0\]\.fair\.(divisions|sated_divisions|remembered_divisions|weights|quanta|total)\b")
 refused = passed = 0
 for line in map(json.loads, open(sys.argv[1])):
     if "request" in line:

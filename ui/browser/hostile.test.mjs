@@ -8,7 +8,7 @@ const names = [
   "<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "\"><svg onload=alert(1)>", "javascript:alert(1)", "{{constructor.constructor('alert(1)')()}}",
   "';alert(1)//", "\u202egnp.exe", "__proto__", "constructor", "a".repeat(250), "style=\"background:url(https://example.org/)\"", "%3Cscript%3E", "#/job/x?y=z|w",
 ];
-const gpus = (n) => ({ dimension: [0], amount: [1000 * n] });
+const gpus = (n) => ({ dimensions: [0], amounts: [1000 * n] });
 const snapshot = {
   dimensions: ["nvidia.com/gpu"],
   nodes: names.map((name) => ({ name, allocatable: gpus(8), unschedulable: { cause: "UNSCHEDULABLE_CAUSE_CORDONED", detail: name } })),
@@ -17,7 +17,7 @@ const snapshot = {
     name, namespace: names[(i + 1) % names.length], queue: name, minAvailable: 1, minResources: gpus(16), condition: name,
     groups: [{ role: name, request: gpus(16), tasks: [{ name }] }],
   })),
-  leftOut: names.map((name) => ({ cause: "LEFT_OUT_CAUSE_UNKNOWN_QUEUE", name, queue: name })),
+  leftOuts: names.map((name) => ({ cause: "LEFT_OUT_CAUSE_UNKNOWN_QUEUE", name, queue: name })),
 };
 
 let browser, program;
@@ -81,7 +81,7 @@ test("names from right to left leave the order of the text around them", async (
     jobs: [4, 5].map((n) => ({
       name: name(n), queue: name(3), minAvailable: 1, minResources: gpus(16), groups: [{ role: "r", request: gpus(16), tasks: [{ name: name(6) }] }],
     })),
-    leftOut: [{ cause: "LEFT_OUT_CAUSE_UNKNOWN_QUEUE", name: name(7), queue: name(8) }],
+    leftOuts: [{ cause: "LEFT_OUT_CAUSE_UNKNOWN_QUEUE", name: name(7), queue: name(8) }],
   });
   t.after(() => other.end());
   let seen = 0;

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 
 import { launch, says, served, settled, sound, visit } from "./harness.mjs";
 
-const gpus = (n) => ({ dimension: [0], amount: [1000 * n] });
+const gpus = (n) => ({ dimensions: [0], amounts: [1000 * n] });
 const count = (n, make) => Array.from({ length: n }, (_, i) => make(i));
 const snapshot = {
   dimensions: ["nvidia.com/gpu"],

@@ -209,9 +209,9 @@ test("an address that holds no cluster gets an answer", async () => {
 test("names that would be code, or turn the text around, are shown as letters", async () => {
   const names = ["<img src=x onerror=alert(1)>", "__proto__", "constructor", "a\u202Egnp.exe", "\u2066hidden\u2069", "javascript:alert(1)", "\u0000\u0007"];
   const queue = (name) => ({ name, weight: 1 });
-  const job = (name, i) => ({ uid: `u${i}`, name, namespace: name, queue: name, minAvailable: 1, groups: [{ request: { dimension: [0], amount: [1000] }, tasks: [{ uid: `t${i}`, name }] }] });
+  const job = (name, i) => ({ uid: `u${i}`, name, namespace: name, queue: name, minAvailable: 1, groups: [{ request: { dimensions: [0], amounts: [1000] }, tasks: [{ uid: `t${i}`, name }] }] });
   const snapshot = {
-    dimensions: ["cpu"], nodes: [{ name: names[0], allocatable: { dimension: [0], amount: [4000] } }], queues: names.map(queue), jobs: names.map(job),
+    dimensions: ["cpu"], nodes: [{ name: names[0], allocatable: { dimensions: [0], amounts: [4000] } }], queues: names.map(queue), jobs: names.map(job),
   };
   const page = await visit(browser, site.page, `#/cluster?from=data%3A${packed(JSON.stringify(snapshot))}`);
   await page.locator(".shares").first().waitFor();

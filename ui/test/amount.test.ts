@@ -4,12 +4,12 @@ import { test } from "node:test";
 import { alike, allSaid, amountOf, fieldOf, quantityOf, resourceOf, said, textOf, unitsOf } from "../src/core/amount.ts";
 
 test("a dimension that is not listed is absent, one of zero is not", () => {
-  const resource = { dimension: [2, 0], amount: [0, 5] };
+  const resource = { dimensions: [2, 0], amounts: [0, 5] };
   assert.equal(amountOf(resource, 2), 0);
   assert.equal(amountOf(resource, 0), 5);
   assert.equal(amountOf(resource, 1), undefined);
   assert.equal(amountOf(undefined, 0), undefined);
-  assert.equal(amountOf({ dimension: [0], amount: ["Infinity"] }, 0), Infinity);
+  assert.equal(amountOf({ dimensions: [0], amounts: ["Infinity"] }, 0), Infinity);
 });
 
 test("amounts read as people write them", () => {
@@ -40,7 +40,7 @@ test("units follow their number", () => {
   assert.equal(said("nvidia.com/gpu", 1000), "1 GPU");
   assert.equal(said("nvidia.com/gpu", 80000), "80 GPUs");
   assert.equal(said("pods", 1), "1 pod");
-  assert.equal(allSaid(["cpu", "memory"], { dimension: [0, 1], amount: [2000, 0] }), "2 CPUs");
+  assert.equal(allSaid(["cpu", "memory"], { dimensions: [0, 1], amounts: [2000, 0] }), "2 CPUs");
   assert.equal(allSaid(["cpu"], undefined), "nothing");
 });
 
@@ -61,5 +61,5 @@ test("what a field shows is read back as the same amount", () => {
 });
 
 test("a resource lists its dimensions in order, and no limit as a word", () => {
-  assert.deepEqual(resourceOf(new Map([[3, 1], [0, Infinity]])), { dimension: [0, 3], amount: ["Infinity", 1] });
+  assert.deepEqual(resourceOf(new Map([[3, 1], [0, Infinity]])), { dimensions: [0, 3], amounts: ["Infinity", 1] });
 });

@@ -33,7 +33,7 @@ test("usage, a budget, a gain or an epoch that is another one is found", () => {
     (r) => { r.settings.memory = { gain: 200_000, power: 3, prices: { prices: [{ dimension: "cpu", amount: 1 }] } }; },
     (r) => { delete r.snapshot.memory; },
     (r) => { r.snapshot.memory = { ...r.snapshot.memory, epochSeconds: "21601" }; },
-    (r) => { r.snapshot.memory = { ...r.snapshot.memory, offered: { dimension: [2], quantumSeconds: ["1"] } }; },
+    (r) => { r.snapshot.memory = { ...r.snapshot.memory, offered: { dimensions: [2], quantumSeconds: ["1"] } }; },
     (r) => { for (const q of r.snapshot.queues ?? []) { delete q.budget; } },
     (r) => { for (const q of r.snapshot.queues ?? []) { q.usage ??= {}; } },
     (r) => { for (const q of r.snapshot.queues ?? []) { delete q.usage; } },
@@ -101,7 +101,7 @@ test("another snapshot is not what the certificate is about", () => {
   const r = recorded();
   const queue = r.snapshot.queues?.find((q) => q.name !== "root");
   assert.ok(queue);
-  queue.guarantee = { dimension: [0], amount: [1e9] };
+  queue.guarantee = { dimensions: [0], amounts: [1e9] };
   assert.notEqual(checked(r).wrong, 0);
 });
 
@@ -123,7 +123,7 @@ test("the checker in Go finds the same", { skip: process.env["MUTANTS"] === unde
     input = line.request?.input ?? input;
     const shares = line.response.answers?.[0]?.shares?.plugins?.[0];
     const paths = line.paths ?? (line.path === undefined ? [] : [line.path]);
-    const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated|with_memory|weights|quanta|total)|queues\[\d+\]\.(name|participating|weight|guarantee|deserved|allocated|request|capability|with_memory)\b)/;
+    const here = /^answers\[0\]\.shares\.plugins\[0\]\.(fair\.(divisions|sated_divisions|remembered_divisions|weights|quanta|total)|queues\[\d+\]\.(name|participating|weight|guarantee|deserved|allocated|request|capability|with_memory)\b)/;
     if (input === undefined || shares === undefined || !paths.every((path) => here.test(path))) {
       continue;
     }

@@ -6,7 +6,7 @@ import type { SnapshotJson } from "../src/core/contract.ts";
 import { cell, reserved, squaresOf } from "../src/core/nodes.ts";
 
 // GPUs are the first dimension; cpu and memory are not named.
-const gpus = (n: number) => ({ dimension: [0], amount: [1000 * n] });
+const gpus = (n: number) => ({ dimensions: [0], amounts: [1000 * n] });
 const snapshot: SnapshotJson = {
   dimensions: ["nvidia.com/gpu"],
   nodes: [{ name: "n0", allocatable: gpus(8), usedByOthers: gpus(1) }, { name: "n1" }],
@@ -59,10 +59,10 @@ test("what is not counted in devices has eight squares", () => {
 test("a node says what is kept of it, for what and when, unless that has ended", () => {
   const at = (time: string) => `${Date.parse(time)}000000`;
   const node = { name: "n", allocatable: gpus(8), reservations: [
-    { from: at("2026-03-02T15:00:00Z"), until: at("2026-03-02T17:00:00Z"), reason: "maintenance" },
-    { from: at("2026-03-02T21:00:00Z"), request: gpus(4), holder: "u2" },
-    { until: at("2026-03-03T00:00:00Z"), holder: "x/later", reason: "demo" },
-    { from: at("2026-03-01T15:00:00Z"), until: at("2026-03-02T14:00:00Z") },
+    { startUnixNano: at("2026-03-02T15:00:00Z"), endUnixNano: at("2026-03-02T17:00:00Z"), reason: "maintenance" },
+    { startUnixNano: at("2026-03-02T21:00:00Z"), request: gpus(4), holder: "u2" },
+    { endUnixNano: at("2026-03-03T00:00:00Z"), holder: "x/later", reason: "demo" },
+    { startUnixNano: at("2026-03-01T15:00:00Z"), endUnixNano: at("2026-03-02T14:00:00Z") },
     {},
   ] };
   const c = new Cluster({ ...snapshot, asOf: at("2026-03-02T14:00:00Z"), nodes: [node, { name: "m" }] });

@@ -7,8 +7,8 @@ import { jobOf } from "../src/core/job.ts";
 
 const cluster = new Cluster({
   dimensions: ["nvidia.com/gpu"],
-  nodes: [{ name: "n0", allocatable: { dimension: [0], amount: [8000] }, usedByOthers: { dimension: [0], amount: [1000] } }, { name: "n1" }],
-  queues: [{ name: "a", weight: 2, capability: { dimension: [0], amount: [4000] } }, { name: "b" }],
+  nodes: [{ name: "n0", allocatable: { dimensions: [0], amounts: [8000] }, usedByOthers: { dimensions: [0], amounts: [1000] } }, { name: "n1" }],
+  queues: [{ name: "a", weight: 2, capability: { dimensions: [0], amounts: [4000] } }, { name: "b" }],
   jobs: [{ name: "old", namespace: "x", queue: "a" }],
 });
 const edits: Edit[] = [
@@ -34,7 +34,7 @@ test("an edit takes the place of one of the same thing", () => {
 test("edits make one change, and leave the cluster alone", () => {
   const { change, cluster: after, faults } = applied(cluster, edits);
   assert.deepEqual(faults, []);
-  assert.deepEqual(change.queues, [{ name: "a", weight: 5 }, { name: "b", guarantee: { dimension: [0], amount: [2000] } }]);
+  assert.deepEqual(change.queues, [{ name: "a", weight: 5 }, { name: "b", guarantee: { dimensions: [0], amounts: [2000] } }]);
   assert.deepEqual(change.nodes?.map((n) => [n.name, n.usedByOthers]), [["n0-new-1", undefined], ["n0-new-2", undefined]]);
   assert.deepEqual(change.removeNodes, ["n1"]);
   assert.deepEqual(after.nodes.map((n) => n?.name), ["n0", undefined, "n0-new-1", "n0-new-2"], "positions stay");
@@ -43,7 +43,7 @@ test("edits make one change, and leave the cluster alone", () => {
 
 test("a new node joins the sets of the one that it is like, unless these name their nodes, and has the pods that every node has and no reservations", () => {
   const placed = new Cluster({
-    dimensions: ["cpu"], nodes: [{ name: "n0", otherPods: [1, 2, 1], leavingPods: [2], domains: [1], reservations: [{ from: "5" }] }, { name: "n1", otherPods: [3, 1] }],
+    dimensions: ["cpu"], nodes: [{ name: "n0", otherPods: [1, 2, 1], leavingPods: [2], domains: [1], reservations: [{ startUnixNano: "5" }] }, { name: "n1", otherPods: [3, 1] }],
     nodeSets: [{ name: "zone", nodes: [0] }, { name: "volume", nodes: [0], fixed: true }, { name: "other", nodes: [1] }],
   });
   const { change } = applied(placed, [{ kind: "add", like: "n0", count: 2 }]);
@@ -78,7 +78,7 @@ const read = (text: string) => jobOf(text, [...cluster.dimensions], (q) => clust
 
 test("a job in the short form", () => {
   const job = read("name: train\nnamespace: ml\nqueue: a\nminAvailable: 2\ngroups:\n- {role: worker, replicas: 3, request: {nvidia.com/gpu: 4, cpu: 500m}}\n");
-  assert.deepEqual(job.minResources, { dimension: [0, 1], amount: [8000, 1000] });
+  assert.deepEqual(job.minResources, { dimensions: [0, 1], amounts: [8000, 1000] });
   assert.deepEqual(job.groups?.[0]?.tasks?.map((t) => t.name), ["train-worker-0", "train-worker-1", "train-worker-2"]);
 });
 
@@ -89,8 +89,8 @@ test("a Volcano Job, whose pods request what their containers do", () => {
       containers: [{ resources: { requests: { cpu: "1" } } }, { resources: { limits: { cpu: "500m" } } }], initContainers: [{ resources: { requests: { cpu: 4 } } }],
     } } }] },
   }));
-  assert.deepEqual(job.groups?.[0]?.request, { dimension: [1], amount: [4000] });
-  assert.deepEqual(job.minResources, { dimension: [1], amount: [4000] });
+  assert.deepEqual(job.groups?.[0]?.request, { dimensions: [1], amounts: [4000] });
+  assert.deepEqual(job.minResources, { dimensions: [1], amounts: [4000] });
 });
 
 test("a job that cannot be read says where it is wrong", () => {

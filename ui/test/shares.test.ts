@@ -5,7 +5,7 @@ import { Cluster } from "../src/core/cluster.ts";
 import type { QueueShareJson, SharesAnswerJson } from "../src/core/contract.ts";
 import { arrange, isFlat, numbers, rows, summary } from "../src/core/shares.ts";
 
-const gpus = (n: number) => ({ dimension: [0], amount: [1000 * n] });
+const gpus = (n: number) => ({ dimensions: [0], amounts: [1000 * n] });
 const share = (queue: number, has: number, deserves: number, wants: number, more: Partial<QueueShareJson> = {}): QueueShareJson =>
   ({ queue, participating: true, allocated: gpus(has), deserved: gpus(deserves), request: gpus(wants), realCapability: gpus(8), ...more });
 const cluster = new Cluster({

@@ -15,11 +15,11 @@ test("a half-life is said in days or hours", () => {
 const day = 86_400_000_000_000;
 
 test("what queues used is the mean of each day, and what counts is an amount", () => {
-  const used = (hours: number): { dimension: number[]; quantumSeconds: string[] } => ({ dimension: [1], quantumSeconds: [String(hours * 3600)] });
+  const used = (hours: number): { dimensions: number[]; quantumSeconds: string[] } => ({ dimensions: [1], quantumSeconds: [String(hours * 3600)] });
   const answer: GetUsageResponseJson = {
     begins: "0", epochSeconds: "3600", halfLifeEpochs: 24, dimensions: ["cpu", "gpu"], quanta: ["1", "1000"],
     intervals: [0, 1].map((n) => ({
-      from: String(n * day), until: String((n + 1) * day),
+      startTime: String(n * day), endTime: String((n + 1) * day),
       queues: [
         { queue: "a", used: used(48), decayed: used(24) }, { queue: "a", owner: "ann", used: used(48) },
         ...(n === 1 ? [{ queue: "b", used: used(24), decayed: used(12) }] : []),
@@ -38,15 +38,15 @@ test("what queues used is the mean of each day, and what counts is an amount", (
 });
 
 test("what was spent of a budget is in hours, all before the queues below", () => {
-  const used = (hours: number): { dimension: number[]; quantumSeconds: string[] } => ({ dimension: [1], quantumSeconds: [String(hours * 3600)] });
+  const used = (hours: number): { dimensions: number[]; quantumSeconds: string[] } => ({ dimensions: [1], quantumSeconds: [String(hours * 3600)] });
   const answer: GetUsageResponseJson = {
     dimensions: ["cpu", "gpu"], quanta: ["1", "1000"],
     budgets: [
       {
-        queue: "a", kind: "BUDGET_KIND_HARD", from: "0", until: String(day), granted: used(10), spent: used(12),
-        users: [{ queue: "a-1", used: used(12) }, { queue: "a-2", used: { dimension: [0], quantumSeconds: ["5"] } }],
+        queue: "a", kind: "BUDGET_KIND_HARD", startTime: "0", endTime: String(day), granted: used(10), spent: used(12),
+        users: [{ queue: "a-1", used: used(12) }, { queue: "a-2", used: { dimensions: [0], quantumSeconds: ["5"] } }],
       },
-      { queue: "b", kind: "BUDGET_KIND_SOFT", from: String(day), granted: used(0), spent: { dimension: [], quantumSeconds: [] } },
+      { queue: "b", kind: "BUDGET_KIND_SOFT", startTime: String(day), granted: used(0), spent: { dimensions: [], quantumSeconds: [] } },
     ],
   };
   assert.deepEqual(spent(answer, "gpu"), [

@@ -90,9 +90,9 @@ func voters(f *function, policy *apportionv1.Policy, d *document) []voter {
 	for tier, t := range policy.GetTiers() {
 		for place, p := range t.GetPlugins() {
 			v := voter{tier: tier, place: place, line: d.plugin(tier, place).Line}
-			v.votes = !slices.Contains(p.GetDisabled(), f.decision)
+			v.votes = !slices.Contains(p.GetDisabledDecisions(), f.decision)
 			if other := p.GetUndecided().GetName(); other != "" {
-				v.name, v.orders = other, f.decision == reclaimable && ordersVictims(other, p.GetDisabled())
+				v.name, v.orders = other, f.decision == reclaimable && ordersVictims(other, p.GetDisabledDecisions())
 				v.votes = v.votes && (slices.Contains(f.others, other) || !isVolcanos(other))
 			} else if row, ok := catalogue.Of(p); ok {
 				v.name, v.decided = row.Name, true

@@ -52,7 +52,7 @@ func walkOf(p *apportionv1.Policy, d apportionv1.Decision, only bool) walk {
 			if plugin.GetHierarchicalDrf() != nil {
 				name = "drf/hierarchical"
 			}
-			if slices.Contains(registered[d], name) && !slices.Contains(plugin.GetDisabled(), d) && (ours || !only) {
+			if slices.Contains(registered[d], name) && !slices.Contains(plugin.GetDisabledDecisions(), d) && (ours || !only) {
 				names = append(names, name)
 			}
 		}
@@ -197,7 +197,7 @@ func (f *forms) view(name string) string {
 func reorders(p *apportionv1.Policy) bool {
 	for _, tier := range p.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
-			off := func(d apportionv1.Decision) bool { return slices.Contains(plugin.GetDisabled(), d) }
+			off := func(d apportionv1.Decision) bool { return slices.Contains(plugin.GetDisabledDecisions(), d) }
 			switch plugin.GetUndecided().GetName() {
 			case "magic":
 				return true

@@ -92,14 +92,14 @@ func (c *Cluster) Push() ([]byte, error) {
 func (c *Cluster) resource(dimensions []string, r *apportionv1.Resource) Object {
 	scalars := Object{}
 	o := Object{"MilliCPU": 0.0, "Memory": 0.0, "MaxTaskNum": 0, "ScalarResources": scalars}
-	for i, d := range r.GetDimension() {
+	for i, d := range r.GetDimensions() {
 		switch name := dimensions[d]; name {
 		case "cpu":
-			o["MilliCPU"] = r.Amount[i]
+			o["MilliCPU"] = r.Amounts[i]
 		case "memory":
-			o["Memory"] = r.Amount[i]
+			o["Memory"] = r.Amounts[i]
 		default:
-			scalars[name] = r.Amount[i]
+			scalars[name] = r.Amounts[i]
 		}
 	}
 	if len(scalars) == 0 {

@@ -154,7 +154,7 @@ func (c *configuration) plugin(v *objects.Value) *apportionv1.Plugin {
 		args.v = nil
 	}
 	plugin := c.settings(name, s.hierarchy, v, args)
-	plugin.Disabled = s.disabled
+	plugin.DisabledDecisions = s.disabled
 	if c.places != nil {
 		c.places[plugin] = v
 	}

@@ -139,7 +139,7 @@ func TestSettingsOfPlugins(t *testing.T) {
     enabledJobOrder: false
     enableHierachy: true
 `,
-			want: `{"gang": {}, "disabled": ["DECISION_JOB_READY", "DECISION_OVERUSED"]}`,
+			want: `{"gang": {}, "disabledDecisions": ["DECISION_JOB_READY", "DECISION_OVERUSED"]}`,
 			warned: []string{
 				`volcano.conf:9: tiers[0].plugins[0].enabledJobOrder: Volcano has no such switch; did you mean enableJobOrder?`,
 				`volcano.conf:10: tiers[0].plugins[0].enableHierachy: Volcano has no such switch`,
@@ -158,7 +158,7 @@ func TestEachSwitchDisablesItsDecision(t *testing.T) {
 	for flag, decision := range decisionOf {
 		policy, warned := readConf(t, plugins("  - name: gang\n    "+flag+": false\n"))
 		require.Empty(t, warned, flag)
-		disabled := policy.Tiers[0].Plugins[0].Disabled
+		disabled := policy.Tiers[0].Plugins[0].DisabledDecisions
 		if decision == apportionv1.Decision_DECISION_UNSPECIFIED {
 			require.Empty(t, disabled, flag)
 		} else {

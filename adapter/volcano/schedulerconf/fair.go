@@ -96,7 +96,7 @@ func (c *configuration) fair(tiers []*apportionv1.Tier) *apportionv1.Policy {
 // dividing returns fair with the settings nearest to those of a plugin of Volcano that divides; nil if there is none.
 func (c *configuration) dividing(p *apportionv1.Plugin) *apportionv1.Plugin {
 	settings := &apportionv1.Fair{Base: apportionv1.FairBase_FAIR_BASE_NONE, Turns: catalogue.Turns()}
-	out := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Fair{Fair: settings}, Disabled: p.GetDisabled()}
+	out := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Fair{Fair: settings}, DisabledDecisions: p.GetDisabledDecisions()}
 	switch {
 	case p == nil:
 		return out
@@ -114,9 +114,9 @@ func (c *configuration) dividing(p *apportionv1.Plugin) *apportionv1.Plugin {
 	if level := p.GetCapacity().GetAncestorReclaimLevel(); level > 0 {
 		c.changed(p, ancestorsCount, level)
 	}
-	if len(p.GetDisabled()) > 0 {
+	if len(p.GetDisabledDecisions()) > 0 {
 		var names []string
-		for _, d := range p.GetDisabled() {
+		for _, d := range p.GetDisabledDecisions() {
 			names = append(names, strings.ToLower(strings.TrimPrefix(d.String(), "DECISION_")))
 		}
 		c.changed(p, "decisions that are switched off stay so (%s); the properties of fair hold only if it takes all of them",

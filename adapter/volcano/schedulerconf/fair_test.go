@@ -32,7 +32,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 		{
 			"capacity with a tree and a switch", plugins("  - name: capacity\n    enableHierarchy: true\n    enabledOverused: false\n" +
 				"    arguments:\n      ancestorReclaimLevel: 2\n"),
-			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"fair": {"base": "FAIR_BASE_DESERVED", "turns": {"singleWaitSeconds": 43200}}, "disabled": ["DECISION_OVERUSED"]}]}]}`,
+			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"fair": {"base": "FAIR_BASE_DESERVED", "turns": {"singleWaitSeconds": 43200}}, "disabledDecisions": ["DECISION_OVERUSED"]}]}]}`,
 			[]string{
 				"volcano.conf:3: tiers[0].plugins[0]: capacity becomes fair with base DESERVED: each queue is entitled to what it deserves, as far as " +
 					"it has a use for it",

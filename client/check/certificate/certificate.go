@@ -36,7 +36,7 @@ type division struct {
 	Queue     json.Number
 	Dimension int
 	Amount    number
-	Case      string
+	Rule      string
 	Level     *struct{ Numerator, Denominator string }
 	Children  []portion
 	Root      *portion
@@ -59,8 +59,8 @@ func Check(answer []byte) ([]string, error) {
 	var shares struct {
 		Plugins []struct {
 			Fair *struct {
-				Divisions, Sated, WithMemory []division
-				Weights                      []weighing
+				Divisions, SatedDivisions, RememberedDivisions []division
+				Weights                                        []weighing
 			}
 		}
 	}
@@ -69,15 +69,15 @@ func Check(answer []byte) ([]string, error) {
 	}
 	for _, p := range shares.Plugins {
 		if p.Fair != nil {
-			c := &check{onTop: onTop(slices.Concat(p.Fair.Divisions, p.Fair.Sated, p.Fair.WithMemory))}
+			c := &check{onTop: onTop(slices.Concat(p.Fair.Divisions, p.Fair.SatedDivisions, p.Fair.RememberedDivisions))}
 			given := c.all("divisions", p.Fair.Divisions, nil)
-			sated := c.all("sated", p.Fair.Sated, given)
+			sated := c.all("satedDivisions", p.Fair.SatedDivisions, given)
 			for _, at := range slices.Sorted(maps.Keys(given)) {
 				c.path = at
 				c.lines(given[at], given[at], cmp.Or(sated[at], given[at]))
 				c.lines(cmp.Or(sated[at], given[at]), given[at], cmp.Or(sated[at], given[at]))
 			}
-			c.memory(p.Fair.WithMemory, p.Fair.Weights, given, sated)
+			c.memory(p.Fair.RememberedDivisions, p.Fair.Weights, given, sated)
 			return c.faults, nil
 		}
 	}
@@ -120,7 +120,7 @@ func (c *check) divide(d *division) {
 	lastChild, nextChild := 0, 0
 	for i := range d.Children {
 		p := &d.Children[i]
-		c.child(d.Case, i, p)
+		c.child(d.Rule, i, p)
 		top := &p.Ceiling.Int
 		if p.Weight.Sign() == 0 {
 			top = &p.Start.Int
@@ -143,7 +143,7 @@ func (c *check) divide(d *division) {
 	} else if m.Cmp(&d.Amount.Int) > 0 {
 		of = "FAIR_CASE_DESERVED"
 	}
-	c.expect("case", d.Case, of)
+	c.expect("rule", d.Rule, of)
 	c.expect("sum of shares", sum, minOf(most, &d.Amount.Int))
 	if last != nil && next != nil && cmp.Or(last.Cmp(next), cmp.Compare(lastChild, nextChild)) > 0 {
 		c.expect("owner of a quantum", lastChild, nextChild)

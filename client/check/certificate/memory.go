@@ -31,9 +31,9 @@ func (c *check) memory(list []division, weights []weighing, given, sated map[str
 	if len(list)+len(weights) == 0 {
 		return
 	}
-	remembered := c.all("withMemory", list, nil)
+	remembered := c.all("rememberedDivisions", list, nil)
 	for _, at := range slices.Sorted(maps.Keys(remembered)) {
-		c.path = "withMemory, " + at
+		c.path = "rememberedDivisions, " + at
 		mine, its := remembered[at], cmp.Or(given[at], &portion{})
 		c.expect("bounds", fmt.Sprint(&mine.Guaranteed, &mine.Begin, &mine.Useful), fmt.Sprint(&its.Guaranteed, &its.Begin, &its.Useful))
 		c.lines(mine, its, cmp.Or(sated[at], its))
@@ -48,8 +48,8 @@ func (c *check) memory(list []division, weights []weighing, given, sated map[str
 		d := &list[i]
 		for k := range d.Children {
 			p := &d.Children[k]
-			c.path = fmt.Sprintf("withMemory[%d].children[%d]", i, k)
-			if want, ok := effective[d.at(p.Queue)]; ok && d.Case == "FAIR_CASE_WEIGHT" {
+			c.path = fmt.Sprintf("rememberedDivisions[%d].children[%d]", i, k)
+			if want, ok := effective[d.at(p.Queue)]; ok && d.Rule == "FAIR_CASE_WEIGHT" {
 				c.expect("weight", &p.Weight, want)
 			} else if !ok {
 				c.expect("its weight", "missing", "stated in weights")

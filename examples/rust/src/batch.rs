@@ -52,8 +52,8 @@ impl Platform {
                 self.snapshot.jobs[decided.job as usize].set_phase(JobPhase::Inqueue);
             }
         }
-        for queue in queues.sorted {
-            for &number in &jobs.sorted {
+        for queue in queues.items {
+            for &number in &jobs.items {
                 let job = &self.snapshot.jobs[number as usize];
                 if job.queue == self.snapshot.queues[queue as usize].name && job.phase() == JobPhase::Inqueue {
                     self.place(&mut session, number as usize).await?;
@@ -82,20 +82,20 @@ impl Platform {
                 println!("wait {}: {grounds}", task.uid);
                 break;
             }
-            let mut node = nodes.tasks[0].node.first().copied();
+            let mut node = nodes.tasks[0].nodes.first().copied();
             let starving = is.jobs[0].starving.as_ref().is_some_and(|verdict| verdict.vote() == Vote::Permit);
             let may_take = starving && refusal(may_take.tasks[0].verdict.as_ref(), session.dimensions()).is_none();
-            let mut victims = reclaim.eviction_order.into_iter().filter(|_| may_take);
+            let mut victims = reclaim.evictions.into_iter().filter(|_| may_take);
             while let (None, Some(victim)) = (node, victims.next()) {
                 let [_, Answer::Nodes(nodes)] = session.ask([evict(victim), place()]).await? else { return Err(unexpected()) };
-                node = nodes.tasks[0].node.first().copied();
+                node = nodes.tasks[0].nodes.first().copied();
                 evicted.push(victim);
             }
             let Some(node) = node else {
                 println!("wait {}: no node has room", task.uid);
                 break;
             };
-            session.ask([Step::Allocate(v1::AllocateStep { tasks: tasks(uid), node: vec![node] })]).await?;
+            session.ask([Step::Allocate(v1::AllocateStep { tasks: tasks(uid), nodes: vec![node] })]).await?;
             placed.push((task.uid.clone(), node));
         }
         let [Answer::Jobs(is)] = session.ask([standing()]).await? else { return Err(unexpected()) };
@@ -133,7 +133,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         match step.step {
             Some(Step::AddJob(add)) => platform.submit(add.job.unwrap_or_default()).await,
             Some(Step::RemoveJob(remove)) => {
-                let gone = remove.jobs.unwrap_or_default().uid;
+                let gone = remove.jobs.unwrap_or_default().uids;
                 platform.snapshot.jobs.retain(|job| !gone.contains(&job.uid));
             }
             _ => {

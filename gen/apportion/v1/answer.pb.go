@@ -26,6 +26,7 @@ const (
 type FairCase int32
 
 const (
+	// Never sent.
 	FairCase_FAIR_CASE_UNSPECIFIED FairCase = 0
 	// The guarantees do not fit: they are reduced in proportion.
 	FairCase_FAIR_CASE_GUARANTEE FairCase = 1
@@ -82,6 +83,7 @@ func (FairCase) EnumDescriptor() ([]byte, []int) {
 type FairBound int32
 
 const (
+	// The root, which has no bound.
 	FairBound_FAIR_BOUND_UNSPECIFIED FairBound = 0
 	// The ceiling.
 	FairBound_FAIR_BOUND_UPPER FairBound = 1
@@ -138,6 +140,7 @@ func (FairBound) EnumDescriptor() ([]byte, []int) {
 type FairLine int32
 
 const (
+	// There is no plan.
 	FairLine_FAIR_LINE_UNSPECIFIED FairLine = 0
 	// The used part of the guarantee.
 	FairLine_FAIR_LINE_GUARANTEE FairLine = 1
@@ -195,6 +198,7 @@ func (FairLine) EnumDescriptor() ([]byte, []int) {
 type PlacementOutcome int32
 
 const (
+	// Never sent.
 	PlacementOutcome_PLACEMENT_OUTCOME_UNSPECIFIED PlacementOutcome = 0
 	// There is room for all tasks.
 	PlacementOutcome_PLACEMENT_OUTCOME_FOUND PlacementOutcome = 1
@@ -366,9 +370,9 @@ type SnapshotView struct {
 	Complete bool `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
 	// The kinds of objects in the snapshot. A kind that could not be read is missing in all answers.
 	Kinds []*ViewedKind `protobuf:"bytes,6,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	// The first objects that the version lacks because they are invalid, at most 10. `kinds` has their numbers, and the version's `left_out`
+	// The first objects that the version lacks because they are invalid, at most 10. `kinds` has their numbers, and the version's `left_outs`
 	// lists all of them.
-	LeftOut       []*LeftOut `protobuf:"bytes,7,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOuts      []*LeftOut `protobuf:"bytes,7,rep,name=left_outs,json=leftOuts,proto3" json:"left_outs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -445,9 +449,9 @@ func (x *SnapshotView) GetKinds() []*ViewedKind {
 	return nil
 }
 
-func (x *SnapshotView) GetLeftOut() []*LeftOut {
+func (x *SnapshotView) GetLeftOuts() []*LeftOut {
 	if x != nil {
-		return x.LeftOut
+		return x.LeftOuts
 	}
 	return nil
 }
@@ -466,7 +470,7 @@ type ViewedKind struct {
 	// Why the kind cannot be read, or why its watch is not established. Empty: no error.
 	Fault string `protobuf:"bytes,5,opt,name=fault,proto3" json:"fault,omitempty"`
 	// Number of its objects that the version lacks because they are invalid, or because it has no room for them.
-	LeftOut       uint32 `protobuf:"varint,6,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOutCount  uint32 `protobuf:"varint,6,opt,name=left_out_count,json=leftOutCount,proto3" json:"left_out_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -536,9 +540,9 @@ func (x *ViewedKind) GetFault() string {
 	return ""
 }
 
-func (x *ViewedKind) GetLeftOut() uint32 {
+func (x *ViewedKind) GetLeftOutCount() uint32 {
 	if x != nil {
-		return x.LeftOut
+		return x.LeftOutCount
 	}
 	return 0
 }
@@ -546,6 +550,8 @@ func (x *ViewedKind) GetLeftOut() uint32 {
 // Answer belongs to the step at the same position.
 type Answer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// The result of the step, or why it failed.
+	//
 	// Types that are valid to be assigned to Answer:
 	//
 	//	*Answer_Error
@@ -1013,7 +1019,7 @@ type PluginShares struct {
 	// One entry for each requested job. Empty: none was requested, or the plugin divides among queues only.
 	Jobs []*JobShare `protobuf:"bytes,5,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Of hierarchical DRF, the root first, each node before its children.
-	Tree []*TreeNode `protobuf:"bytes,6,rep,name=tree,proto3" json:"tree,omitempty"`
+	TreeNodes []*TreeNode `protobuf:"bytes,6,rep,name=tree_nodes,json=treeNodes,proto3" json:"tree_nodes,omitempty"`
 	// Explain only, of plugin proportion.
 	Proportion *ProportionDerivation `protobuf:"bytes,7,opt,name=proportion,proto3" json:"proportion,omitempty"`
 	// Explain only, of plugin capacity.
@@ -1096,9 +1102,9 @@ func (x *PluginShares) GetJobs() []*JobShare {
 	return nil
 }
 
-func (x *PluginShares) GetTree() []*TreeNode {
+func (x *PluginShares) GetTreeNodes() []*TreeNode {
 	if x != nil {
-		return x.Tree
+		return x.TreeNodes
 	}
 	return nil
 }
@@ -1254,7 +1260,7 @@ type FairDerivation struct {
 	Divisions []*FairDivision `protobuf:"bytes,1,rep,name=divisions,proto3" json:"divisions,omitempty"`
 	// A second division, in which every queue without children that wants any of the dimension wants the whole cluster. Its shares determine
 	// the fair lines.
-	Sated []*FairDivision `protobuf:"bytes,2,rep,name=sated,proto3" json:"sated,omitempty"`
+	SatedDivisions []*FairDivision `protobuf:"bytes,2,rep,name=sated_divisions,json=satedDivisions,proto3" json:"sated_divisions,omitempty"`
 	// One entry for each queue without children.
 	Queues []*FairQueue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
 	// The quantum of each dimension, by dimension.
@@ -1263,8 +1269,8 @@ type FairDerivation struct {
 	Total *Resource `protobuf:"bytes,5,opt,name=total,proto3" json:"total,omitempty"`
 	// The division by the weights that follow from past usage, in the same order as `divisions`. Its shares are the lines with memory: who is
 	// below them is given first what becomes free. Empty: the snapshot has no memory, and the lines are those of `divisions`.
-	WithMemory []*FairDivision `protobuf:"bytes,6,rep,name=with_memory,json=withMemory,proto3" json:"with_memory,omitempty"`
-	// How the weights of `with_memory` follow from usage. One entry for each dimension and queue that has children. Empty without a memory.
+	RememberedDivisions []*FairDivision `protobuf:"bytes,6,rep,name=remembered_divisions,json=rememberedDivisions,proto3" json:"remembered_divisions,omitempty"`
+	// How the weights of `remembered_divisions` follow from usage. One entry for each dimension and queue that has children. Empty without a memory.
 	Weights []*MemoryDivision `protobuf:"bytes,7,rep,name=weights,proto3" json:"weights,omitempty"`
 	// The room that is kept for a gang. Absent: no gang holds a reservation, or its queue was not requested.
 	Reservation   *Reservation `protobuf:"bytes,8,opt,name=reservation,proto3" json:"reservation,omitempty"`
@@ -1309,9 +1315,9 @@ func (x *FairDerivation) GetDivisions() []*FairDivision {
 	return nil
 }
 
-func (x *FairDerivation) GetSated() []*FairDivision {
+func (x *FairDerivation) GetSatedDivisions() []*FairDivision {
 	if x != nil {
-		return x.Sated
+		return x.SatedDivisions
 	}
 	return nil
 }
@@ -1337,9 +1343,9 @@ func (x *FairDerivation) GetTotal() *Resource {
 	return nil
 }
 
-func (x *FairDerivation) GetWithMemory() []*FairDivision {
+func (x *FairDerivation) GetRememberedDivisions() []*FairDivision {
 	if x != nil {
-		return x.WithMemory
+		return x.RememberedDivisions
 	}
 	return nil
 }
@@ -1582,7 +1588,7 @@ type FairDivision struct {
 	// The divided amount.
 	Amount uint64 `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
 	// The case.
-	Case FairCase `protobuf:"varint,4,opt,name=case,proto3,enum=apportion.v1.FairCase" json:"case,omitempty"`
+	Rule FairCase `protobuf:"varint,4,opt,name=rule,proto3,enum=apportion.v1.FairCase" json:"rule,omitempty"`
 	// The last signpost awarded. Absent: no child has more than its start.
 	Level *Fraction `protobuf:"bytes,5,opt,name=level,proto3" json:"level,omitempty"`
 	// In order of rank: priority, then create_time, then name.
@@ -1644,9 +1650,9 @@ func (x *FairDivision) GetAmount() uint64 {
 	return 0
 }
 
-func (x *FairDivision) GetCase() FairCase {
+func (x *FairDivision) GetRule() FairCase {
 	if x != nil {
-		return x.Case
+		return x.Rule
 	}
 	return FairCase_FAIR_CASE_UNSPECIFIED
 }
@@ -2933,14 +2939,14 @@ type VictimsAnswer struct {
 	// Position of the tier that decided. Absent: none did.
 	Tier *uint32 `protobuf:"varint,3,opt,name=tier,proto3,oneof" json:"tier,omitempty"`
 	// Every plugin that voted, tier by tier.
-	ByPlugin []*PluginVictims `protobuf:"bytes,4,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
+	Plugins []*PluginVictims `protobuf:"bytes,4,rep,name=plugins,proto3" json:"plugins,omitempty"`
 	// Every candidate that is not evicted, with the first plugin that protected it. If the policy does not allow the claimant a plan, only
 	// the candidates that other plugins protected.
-	Spared []*Spared `protobuf:"bytes,5,rep,name=spared,proto3" json:"spared,omitempty"`
+	SparedTasks []*Spared `protobuf:"bytes,5,rep,name=spared_tasks,json=sparedTasks,proto3" json:"spared_tasks,omitempty"`
 	// Explain only.
 	Checks []*VictimCheck `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`
 	// The victims again, as task numbers, in the order in which Volcano's actions would evict them.
-	EvictionOrder []uint32 `protobuf:"varint,7,rep,packed,name=eviction_order,json=evictionOrder,proto3" json:"eviction_order,omitempty"`
+	Evictions []uint32 `protobuf:"varint,7,rep,packed,name=evictions,proto3" json:"evictions,omitempty"`
 	// The decision of a plugin that reclaims by plans. Absent: the policy has no such plugin, or it did not decide.
 	Plan *ReclaimPlan `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`
 	// With the candidates in another order the answer may be another one, and Volcano's order is random: gang and capacity, in one tier, each
@@ -3001,16 +3007,16 @@ func (x *VictimsAnswer) GetTier() uint32 {
 	return 0
 }
 
-func (x *VictimsAnswer) GetByPlugin() []*PluginVictims {
+func (x *VictimsAnswer) GetPlugins() []*PluginVictims {
 	if x != nil {
-		return x.ByPlugin
+		return x.Plugins
 	}
 	return nil
 }
 
-func (x *VictimsAnswer) GetSpared() []*Spared {
+func (x *VictimsAnswer) GetSparedTasks() []*Spared {
 	if x != nil {
-		return x.Spared
+		return x.SparedTasks
 	}
 	return nil
 }
@@ -3022,9 +3028,9 @@ func (x *VictimsAnswer) GetChecks() []*VictimCheck {
 	return nil
 }
 
-func (x *VictimsAnswer) GetEvictionOrder() []uint32 {
+func (x *VictimsAnswer) GetEvictions() []uint32 {
 	if x != nil {
-		return x.EvictionOrder
+		return x.Evictions
 	}
 	return nil
 }
@@ -3046,12 +3052,12 @@ func (x *VictimsAnswer) GetByChance() bool {
 // EvictableAnswer contains the tasks that at least one claimant may evict, by number.
 type EvictableAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tasks that are victims of `reclaim`.
-	Reclaim []uint32 `protobuf:"varint,1,rep,packed,name=reclaim,proto3" json:"reclaim,omitempty"`
-	// Tasks that are victims of `preempt`.
-	Preempt []uint32 `protobuf:"varint,2,rep,packed,name=preempt,proto3" json:"preempt,omitempty"`
+	// Tasks that are victims of `reclaim_victims`.
+	ReclaimVictims []uint32 `protobuf:"varint,1,rep,packed,name=reclaim_victims,json=reclaimVictims,proto3" json:"reclaim_victims,omitempty"`
+	// Tasks that are victims of `preempt_victims`.
+	PreemptVictims []uint32 `protobuf:"varint,2,rep,packed,name=preempt_victims,json=preemptVictims,proto3" json:"preempt_victims,omitempty"`
 	// The claimants that were not looked at, because of the limit.
-	Left []uint32 `protobuf:"varint,3,rep,packed,name=left,proto3" json:"left,omitempty"`
+	LeftClaimants []uint32 `protobuf:"varint,3,rep,packed,name=left_claimants,json=leftClaimants,proto3" json:"left_claimants,omitempty"`
 	// With EvictableStep.jointly: the decision that ReclaimStep has for the same claimants among all candidates. Absent: the policy has no
 	// plugin that reclaims by plans, or it did not decide.
 	Plan          *ReclaimPlan `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
@@ -3089,23 +3095,23 @@ func (*EvictableAnswer) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
 }
 
-func (x *EvictableAnswer) GetReclaim() []uint32 {
+func (x *EvictableAnswer) GetReclaimVictims() []uint32 {
 	if x != nil {
-		return x.Reclaim
+		return x.ReclaimVictims
 	}
 	return nil
 }
 
-func (x *EvictableAnswer) GetPreempt() []uint32 {
+func (x *EvictableAnswer) GetPreemptVictims() []uint32 {
 	if x != nil {
-		return x.Preempt
+		return x.PreemptVictims
 	}
 	return nil
 }
 
-func (x *EvictableAnswer) GetLeft() []uint32 {
+func (x *EvictableAnswer) GetLeftClaimants() []uint32 {
 	if x != nil {
-		return x.Left
+		return x.LeftClaimants
 	}
 	return nil
 }
@@ -3129,11 +3135,11 @@ type ReclaimPlan struct {
 	Line FairLine `protobuf:"varint,3,opt,name=line,proto3,enum=apportion.v1.FairLine" json:"line,omitempty"`
 	// Decrease of what the claimant's queue lacks of each line (guarantee, fair share, entitlement), as a share of the cluster summed over
 	// the dimensions.
-	Fall []*Fraction `protobuf:"bytes,4,rep,name=fall,proto3" json:"fall,omitempty"`
-	// Increase of what the victims' queues lack of each line. Lexicographically less than `fall`.
-	Rise []*Fraction `protobuf:"bytes,5,rep,name=rise,proto3" json:"rise,omitempty"`
+	Falls []*Fraction `protobuf:"bytes,4,rep,name=falls,proto3" json:"falls,omitempty"`
+	// Increase of what the victims' queues lack of each line. Lexicographically less than `falls`.
+	Rises []*Fraction `protobuf:"bytes,5,rep,name=rises,proto3" json:"rises,omitempty"`
 	// Index of a node for each task of the claimant, in their order. Empty with CLAIM_ROOM_CLUSTER, and in a snapshot without nodes.
-	Node          []uint32 `protobuf:"varint,6,rep,packed,name=node,proto3" json:"node,omitempty"`
+	Nodes         []uint32 `protobuf:"varint,6,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3189,23 +3195,23 @@ func (x *ReclaimPlan) GetLine() FairLine {
 	return FairLine_FAIR_LINE_UNSPECIFIED
 }
 
-func (x *ReclaimPlan) GetFall() []*Fraction {
+func (x *ReclaimPlan) GetFalls() []*Fraction {
 	if x != nil {
-		return x.Fall
+		return x.Falls
 	}
 	return nil
 }
 
-func (x *ReclaimPlan) GetRise() []*Fraction {
+func (x *ReclaimPlan) GetRises() []*Fraction {
 	if x != nil {
-		return x.Rise
+		return x.Rises
 	}
 	return nil
 }
 
-func (x *ReclaimPlan) GetNode() []uint32 {
+func (x *ReclaimPlan) GetNodes() []uint32 {
 	if x != nil {
-		return x.Node
+		return x.Nodes
 	}
 	return nil
 }
@@ -3406,10 +3412,10 @@ func (x *Spared) GetReasons() []*Reason {
 type OrderAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Indices of queues or jobs, or numbers of tasks.
-	Sorted []uint32 `protobuf:"varint,1,rep,packed,name=sorted,proto3" json:"sorted,omitempty"`
-	// Length of each run of neighbours in `sorted` that no plugin distinguishes.
+	Items []uint32 `protobuf:"varint,1,rep,packed,name=items,proto3" json:"items,omitempty"`
+	// Length of each run of neighbours in `items` that no plugin distinguishes.
 	Ties []uint32 `protobuf:"varint,2,rep,packed,name=ties,proto3" json:"ties,omitempty"`
-	// The comparison is not transitive; `sorted` is one of several possible orders.
+	// The comparison is not transitive; `items` is one of several possible orders.
 	Intransitive bool `protobuf:"varint,3,opt,name=intransitive,proto3" json:"intransitive,omitempty"`
 	// With `pairs` only: every pair of the ordered items.
 	Pairs         []*Pair `protobuf:"bytes,4,rep,name=pairs,proto3" json:"pairs,omitempty"`
@@ -3447,9 +3453,9 @@ func (*OrderAnswer) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
-func (x *OrderAnswer) GetSorted() []uint32 {
+func (x *OrderAnswer) GetItems() []uint32 {
 	if x != nil {
-		return x.Sorted
+		return x.Items
 	}
 	return nil
 }
@@ -3610,7 +3616,7 @@ type Placement struct {
 	// Found, proven impossible, or unknown.
 	Outcome PlacementOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=apportion.v1.PlacementOutcome" json:"outcome,omitempty"`
 	// Index of the node of each task, in the order asked. Empty unless FOUND.
-	Node []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
+	Nodes []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	// The largest number of the tasks for which room was found.
 	Most          uint32 `protobuf:"varint,3,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3654,9 +3660,9 @@ func (x *Placement) GetOutcome() PlacementOutcome {
 	return PlacementOutcome_PLACEMENT_OUTCOME_UNSPECIFIED
 }
 
-func (x *Placement) GetNode() []uint32 {
+func (x *Placement) GetNodes() []uint32 {
 	if x != nil {
-		return x.Node
+		return x.Nodes
 	}
 	return nil
 }
@@ -3674,15 +3680,15 @@ type TaskNodes struct {
 	// Number of the task.
 	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
 	// Indices of nodes: as requested, or the best first if `top` is set.
-	Node []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
+	Nodes []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	// Every plugin admits the node, and it has room. With `top` only such nodes are listed.
 	Fits []bool `protobuf:"varint,3,rep,packed,name=fits,proto3" json:"fits,omitempty"`
 	// Sum of the plugins' scores.
-	Score []float64 `protobuf:"fixed64,4,rep,packed,name=score,proto3" json:"score,omitempty"`
-	// With `by_plugin` only: the contribution of each scoring plugin to `score`.
-	ByPlugin []*PluginScores `protobuf:"bytes,5,rep,name=by_plugin,json=byPlugin,proto3" json:"by_plugin,omitempty"`
+	Scores []float64 `protobuf:"fixed64,4,rep,packed,name=scores,proto3" json:"scores,omitempty"`
+	// With `plugins` only: the contribution of each scoring plugin to `scores`.
+	Plugins []*PluginScores `protobuf:"bytes,5,rep,name=plugins,proto3" json:"plugins,omitempty"`
 	// Explain only: why nodes do not fit.
-	Unfit         []*Unfit `protobuf:"bytes,6,rep,name=unfit,proto3" json:"unfit,omitempty"`
+	UnfitNodes    []*Unfit `protobuf:"bytes,6,rep,name=unfit_nodes,json=unfitNodes,proto3" json:"unfit_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3724,9 +3730,9 @@ func (x *TaskNodes) GetTask() uint32 {
 	return 0
 }
 
-func (x *TaskNodes) GetNode() []uint32 {
+func (x *TaskNodes) GetNodes() []uint32 {
 	if x != nil {
-		return x.Node
+		return x.Nodes
 	}
 	return nil
 }
@@ -3738,23 +3744,23 @@ func (x *TaskNodes) GetFits() []bool {
 	return nil
 }
 
-func (x *TaskNodes) GetScore() []float64 {
+func (x *TaskNodes) GetScores() []float64 {
 	if x != nil {
-		return x.Score
+		return x.Scores
 	}
 	return nil
 }
 
-func (x *TaskNodes) GetByPlugin() []*PluginScores {
+func (x *TaskNodes) GetPlugins() []*PluginScores {
 	if x != nil {
-		return x.ByPlugin
+		return x.Plugins
 	}
 	return nil
 }
 
-func (x *TaskNodes) GetUnfit() []*Unfit {
+func (x *TaskNodes) GetUnfitNodes() []*Unfit {
 	if x != nil {
-		return x.Unfit
+		return x.UnfitNodes
 	}
 	return nil
 }
@@ -3765,7 +3771,7 @@ type PluginScores struct {
 	// Volcano's name of the plugin.
 	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	// In parallel with the row's `node`.
-	Score         []float64 `protobuf:"fixed64,2,rep,packed,name=score,proto3" json:"score,omitempty"`
+	Scores        []float64 `protobuf:"fixed64,2,rep,packed,name=scores,proto3" json:"scores,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3807,9 +3813,9 @@ func (x *PluginScores) GetPlugin() string {
 	return ""
 }
 
-func (x *PluginScores) GetScore() []float64 {
+func (x *PluginScores) GetScores() []float64 {
 	if x != nil {
-		return x.Score
+		return x.Scores
 	}
 	return nil
 }
@@ -4722,23 +4728,23 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04view\x18\x06 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x12\x1e\n" +
 	"\n" +
 	"restricted\x18\a \x01(\bR\n" +
-	"restricted\"\xdf\x01\n" +
+	"restricted\"\xe1\x01\n" +
 	"\fSnapshotView\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x13\n" +
 	"\x05as_of\x18\x03 \x01(\x03R\x04asOf\x12\x10\n" +
 	"\x03age\x18\x04 \x01(\x03R\x03age\x12\x1a\n" +
 	"\bcomplete\x18\x05 \x01(\bR\bcomplete\x12.\n" +
-	"\x05kinds\x18\x06 \x03(\v2\x18.apportion.v1.ViewedKindR\x05kinds\x120\n" +
-	"\bleft_out\x18\a \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\"\xae\x01\n" +
+	"\x05kinds\x18\x06 \x03(\v2\x18.apportion.v1.ViewedKindR\x05kinds\x122\n" +
+	"\tleft_outs\x18\a \x03(\v2\x15.apportion.v1.LeftOutR\bleftOuts\"\xb9\x01\n" +
 	"\n" +
 	"ViewedKind\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x12\n" +
 	"\x04read\x18\x02 \x01(\bR\x04read\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x14\n" +
-	"\x05fault\x18\x05 \x01(\tR\x05fault\x12\x19\n" +
-	"\bleft_out\x18\x06 \x01(\rR\aleftOut\"\xfc\b\n" +
+	"\x05fault\x18\x05 \x01(\tR\x05fault\x12$\n" +
+	"\x0eleft_out_count\x18\x06 \x01(\rR\fleftOutCount\"\xfc\b\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -4767,14 +4773,15 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
-	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xa3\x05\n" +
+	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xae\x05\n" +
 	"\fPluginShares\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x0fhierarchy_ready\x18\x02 \x01(\bH\x00R\x0ehierarchyReady\x88\x01\x01\x12A\n" +
 	"\x11hierarchy_reasons\x18\x03 \x03(\v2\x14.apportion.v1.ReasonR\x10hierarchyReasons\x120\n" +
 	"\x06queues\x18\x04 \x03(\v2\x18.apportion.v1.QueueShareR\x06queues\x12*\n" +
-	"\x04jobs\x18\x05 \x03(\v2\x16.apportion.v1.JobShareR\x04jobs\x12*\n" +
-	"\x04tree\x18\x06 \x03(\v2\x16.apportion.v1.TreeNodeR\x04tree\x12B\n" +
+	"\x04jobs\x18\x05 \x03(\v2\x16.apportion.v1.JobShareR\x04jobs\x125\n" +
+	"\n" +
+	"tree_nodes\x18\x06 \x03(\v2\x16.apportion.v1.TreeNodeR\ttreeNodes\x12B\n" +
 	"\n" +
 	"proportion\x18\a \x01(\v2\".apportion.v1.ProportionDerivationR\n" +
 	"proportion\x12<\n" +
@@ -4794,15 +4801,14 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\bdeserved\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\bdeserved\x124\n" +
 	"\tallocated\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\tallocated\x120\n" +
 	"\arequest\x18\a \x01(\v2\x16.apportion.v1.ResourceR\arequestB\t\n" +
-	"\a_parent\"\xa5\x03\n" +
+	"\a_parent\"\xca\x03\n" +
 	"\x0eFairDerivation\x128\n" +
-	"\tdivisions\x18\x01 \x03(\v2\x1a.apportion.v1.FairDivisionR\tdivisions\x120\n" +
-	"\x05sated\x18\x02 \x03(\v2\x1a.apportion.v1.FairDivisionR\x05sated\x12/\n" +
+	"\tdivisions\x18\x01 \x03(\v2\x1a.apportion.v1.FairDivisionR\tdivisions\x12C\n" +
+	"\x0fsated_divisions\x18\x02 \x03(\v2\x1a.apportion.v1.FairDivisionR\x0esatedDivisions\x12/\n" +
 	"\x06queues\x18\x03 \x03(\v2\x17.apportion.v1.FairQueueR\x06queues\x12\x16\n" +
 	"\x06quanta\x18\x04 \x03(\x04R\x06quanta\x12,\n" +
-	"\x05total\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05total\x12;\n" +
-	"\vwith_memory\x18\x06 \x03(\v2\x1a.apportion.v1.FairDivisionR\n" +
-	"withMemory\x126\n" +
+	"\x05total\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x05total\x12M\n" +
+	"\x14remembered_divisions\x18\x06 \x03(\v2\x1a.apportion.v1.FairDivisionR\x13rememberedDivisions\x126\n" +
 	"\aweights\x18\a \x03(\v2\x1c.apportion.v1.MemoryDivisionR\aweights\x12;\n" +
 	"\vreservation\x18\b \x01(\v2\x19.apportion.v1.ReservationR\vreservation\"\x8f\x02\n" +
 	"\x0eMemoryDivision\x12\x19\n" +
@@ -4829,7 +4835,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1c\n" +
 	"\tdimension\x18\x02 \x01(\rR\tdimension\x12\x16\n" +
 	"\x06amount\x18\x03 \x01(\x04R\x06amount\x12*\n" +
-	"\x04case\x18\x04 \x01(\x0e2\x16.apportion.v1.FairCaseR\x04case\x12,\n" +
+	"\x04rule\x18\x04 \x01(\x0e2\x16.apportion.v1.FairCaseR\x04rule\x12,\n" +
 	"\x05level\x18\x05 \x01(\v2\x16.apportion.v1.FractionR\x05level\x125\n" +
 	"\bchildren\x18\x06 \x03(\v2\x19.apportion.v1.FairPortionR\bchildren\x12-\n" +
 	"\x04root\x18\a \x01(\v2\x19.apportion.v1.FairPortionR\x04rootB\b\n" +
@@ -4949,30 +4955,30 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05_task\"T\n" +
 	"\fAccountCheck\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12,\n" +
-	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\x89\x03\n" +
+	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\x88\x03\n" +
 	"\rVictimsAnswer\x12\x18\n" +
 	"\adecided\x18\x01 \x01(\bR\adecided\x12.\n" +
 	"\avictims\x18\x02 \x03(\v2\x14.apportion.v1.VictimR\avictims\x12\x17\n" +
-	"\x04tier\x18\x03 \x01(\rH\x00R\x04tier\x88\x01\x01\x128\n" +
-	"\tby_plugin\x18\x04 \x03(\v2\x1b.apportion.v1.PluginVictimsR\bbyPlugin\x12,\n" +
-	"\x06spared\x18\x05 \x03(\v2\x14.apportion.v1.SparedR\x06spared\x121\n" +
-	"\x06checks\x18\x06 \x03(\v2\x19.apportion.v1.VictimCheckR\x06checks\x12%\n" +
-	"\x0eeviction_order\x18\a \x03(\rR\revictionOrder\x12-\n" +
+	"\x04tier\x18\x03 \x01(\rH\x00R\x04tier\x88\x01\x01\x125\n" +
+	"\aplugins\x18\x04 \x03(\v2\x1b.apportion.v1.PluginVictimsR\aplugins\x127\n" +
+	"\fspared_tasks\x18\x05 \x03(\v2\x14.apportion.v1.SparedR\vsparedTasks\x121\n" +
+	"\x06checks\x18\x06 \x03(\v2\x19.apportion.v1.VictimCheckR\x06checks\x12\x1c\n" +
+	"\tevictions\x18\a \x03(\rR\tevictions\x12-\n" +
 	"\x04plan\x18\b \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04plan\x12\x1b\n" +
 	"\tby_chance\x18\t \x01(\bR\bbyChanceB\a\n" +
-	"\x05_tier\"\x88\x01\n" +
-	"\x0fEvictableAnswer\x12\x18\n" +
-	"\areclaim\x18\x01 \x03(\rR\areclaim\x12\x18\n" +
-	"\apreempt\x18\x02 \x03(\rR\apreempt\x12\x12\n" +
-	"\x04left\x18\x03 \x03(\rR\x04left\x12-\n" +
-	"\x04plan\x18\x04 \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04plan\"\xe9\x01\n" +
+	"\x05_tier\"\xb9\x01\n" +
+	"\x0fEvictableAnswer\x12'\n" +
+	"\x0freclaim_victims\x18\x01 \x03(\rR\x0ereclaimVictims\x12'\n" +
+	"\x0fpreempt_victims\x18\x02 \x03(\rR\x0epreemptVictims\x12%\n" +
+	"\x0eleft_claimants\x18\x03 \x03(\rR\rleftClaimants\x12-\n" +
+	"\x04plan\x18\x04 \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04plan\"\xef\x01\n" +
 	"\vReclaimPlan\x12\x12\n" +
 	"\x04made\x18\x01 \x01(\bR\x04made\x12.\n" +
 	"\arefusal\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\arefusal\x12*\n" +
-	"\x04line\x18\x03 \x01(\x0e2\x16.apportion.v1.FairLineR\x04line\x12*\n" +
-	"\x04fall\x18\x04 \x03(\v2\x16.apportion.v1.FractionR\x04fall\x12*\n" +
-	"\x04rise\x18\x05 \x03(\v2\x16.apportion.v1.FractionR\x04rise\x12\x12\n" +
-	"\x04node\x18\x06 \x03(\rR\x04node\".\n" +
+	"\x04line\x18\x03 \x01(\x0e2\x16.apportion.v1.FairLineR\x04line\x12,\n" +
+	"\x05falls\x18\x04 \x03(\v2\x16.apportion.v1.FractionR\x05falls\x12,\n" +
+	"\x05rises\x18\x05 \x03(\v2\x16.apportion.v1.FractionR\x05rises\x12\x14\n" +
+	"\x05nodes\x18\x06 \x03(\rR\x05nodes\".\n" +
 	"\x06Victim\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\"}\n" +
@@ -4984,9 +4990,9 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06Spared\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12.\n" +
-	"\areasons\x18\x03 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\x87\x01\n" +
-	"\vOrderAnswer\x12\x16\n" +
-	"\x06sorted\x18\x01 \x03(\rR\x06sorted\x12\x12\n" +
+	"\areasons\x18\x03 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\x85\x01\n" +
+	"\vOrderAnswer\x12\x14\n" +
+	"\x05items\x18\x01 \x03(\rR\x05items\x12\x12\n" +
 	"\x04ties\x18\x02 \x03(\rR\x04ties\x12\"\n" +
 	"\fintransitive\x18\x03 \x01(\bR\fintransitive\x12(\n" +
 	"\x05pairs\x18\x04 \x03(\v2\x12.apportion.v1.PairR\x05pairs\"^\n" +
@@ -4997,21 +5003,22 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04less\x18\x04 \x01(\bR\x04less\"s\n" +
 	"\vNodesAnswer\x12-\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x17.apportion.v1.TaskNodesR\x05tasks\x125\n" +
-	"\tplacement\x18\x02 \x01(\v2\x17.apportion.v1.PlacementR\tplacement\"m\n" +
+	"\tplacement\x18\x02 \x01(\v2\x17.apportion.v1.PlacementR\tplacement\"o\n" +
 	"\tPlacement\x128\n" +
-	"\aoutcome\x18\x01 \x01(\x0e2\x1e.apportion.v1.PlacementOutcomeR\aoutcome\x12\x12\n" +
-	"\x04node\x18\x02 \x03(\rR\x04node\x12\x12\n" +
-	"\x04most\x18\x03 \x01(\rR\x04most\"\xc1\x01\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x1e.apportion.v1.PlacementOutcomeR\aoutcome\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
+	"\x04most\x18\x03 \x01(\rR\x04most\"\xcd\x01\n" +
 	"\tTaskNodes\x12\x12\n" +
-	"\x04task\x18\x01 \x01(\rR\x04task\x12\x12\n" +
-	"\x04node\x18\x02 \x03(\rR\x04node\x12\x12\n" +
-	"\x04fits\x18\x03 \x03(\bR\x04fits\x12\x14\n" +
-	"\x05score\x18\x04 \x03(\x01R\x05score\x127\n" +
-	"\tby_plugin\x18\x05 \x03(\v2\x1a.apportion.v1.PluginScoresR\bbyPlugin\x12)\n" +
-	"\x05unfit\x18\x06 \x03(\v2\x13.apportion.v1.UnfitR\x05unfit\"<\n" +
+	"\x04task\x18\x01 \x01(\rR\x04task\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
+	"\x04fits\x18\x03 \x03(\bR\x04fits\x12\x16\n" +
+	"\x06scores\x18\x04 \x03(\x01R\x06scores\x124\n" +
+	"\aplugins\x18\x05 \x03(\v2\x1a.apportion.v1.PluginScoresR\aplugins\x124\n" +
+	"\vunfit_nodes\x18\x06 \x03(\v2\x13.apportion.v1.UnfitR\n" +
+	"unfitNodes\">\n" +
 	"\fPluginScores\x12\x16\n" +
-	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12\x14\n" +
-	"\x05score\x18\x02 \x03(\x01R\x05score\"I\n" +
+	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12\x16\n" +
+	"\x06scores\x18\x02 \x03(\x01R\x06scores\"I\n" +
 	"\x05Unfit\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\rR\x04node\x12,\n" +
 	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xe1\x03\n" +
@@ -5218,7 +5225,7 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	51,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
 	5,   // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
 	6,   // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
-	52,  // 3: apportion.v1.SnapshotView.left_out:type_name -> apportion.v1.LeftOut
+	52,  // 3: apportion.v1.SnapshotView.left_outs:type_name -> apportion.v1.LeftOut
 	53,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
 	8,   // 5: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
 	21,  // 6: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
@@ -5244,7 +5251,7 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	58,  // 26: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
 	17,  // 27: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
 	19,  // 28: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	20,  // 29: apportion.v1.PluginShares.tree:type_name -> apportion.v1.TreeNode
+	20,  // 29: apportion.v1.PluginShares.tree_nodes:type_name -> apportion.v1.TreeNode
 	59,  // 30: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
 	60,  // 31: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
 	11,  // 32: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
@@ -5256,14 +5263,14 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	63,  // 38: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
 	63,  // 39: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
 	14,  // 40: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	14,  // 41: apportion.v1.FairDerivation.sated:type_name -> apportion.v1.FairDivision
+	14,  // 41: apportion.v1.FairDerivation.sated_divisions:type_name -> apportion.v1.FairDivision
 	16,  // 42: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
 	63,  // 43: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	14,  // 44: apportion.v1.FairDerivation.with_memory:type_name -> apportion.v1.FairDivision
+	14,  // 44: apportion.v1.FairDerivation.remembered_divisions:type_name -> apportion.v1.FairDivision
 	12,  // 45: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
 	64,  // 46: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
 	13,  // 47: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
-	0,   // 48: apportion.v1.FairDivision.case:type_name -> apportion.v1.FairCase
+	0,   // 48: apportion.v1.FairDivision.rule:type_name -> apportion.v1.FairCase
 	65,  // 49: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
 	15,  // 50: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
 	15,  // 51: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
@@ -5300,23 +5307,23 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	28,  // 82: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
 	58,  // 83: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
 	32,  // 84: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	33,  // 85: apportion.v1.VictimsAnswer.by_plugin:type_name -> apportion.v1.PluginVictims
-	34,  // 86: apportion.v1.VictimsAnswer.spared:type_name -> apportion.v1.Spared
+	33,  // 85: apportion.v1.VictimsAnswer.plugins:type_name -> apportion.v1.PluginVictims
+	34,  // 86: apportion.v1.VictimsAnswer.spared_tasks:type_name -> apportion.v1.Spared
 	69,  // 87: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
 	31,  // 88: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
 	31,  // 89: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
 	58,  // 90: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
 	2,   // 91: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	65,  // 92: apportion.v1.ReclaimPlan.fall:type_name -> apportion.v1.Fraction
-	65,  // 93: apportion.v1.ReclaimPlan.rise:type_name -> apportion.v1.Fraction
+	65,  // 92: apportion.v1.ReclaimPlan.falls:type_name -> apportion.v1.Fraction
+	65,  // 93: apportion.v1.ReclaimPlan.rises:type_name -> apportion.v1.Fraction
 	70,  // 94: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
 	58,  // 95: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
 	36,  // 96: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
 	39,  // 97: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
 	38,  // 98: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
 	3,   // 99: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	40,  // 100: apportion.v1.TaskNodes.by_plugin:type_name -> apportion.v1.PluginScores
-	41,  // 101: apportion.v1.TaskNodes.unfit:type_name -> apportion.v1.Unfit
+	40,  // 100: apportion.v1.TaskNodes.plugins:type_name -> apportion.v1.PluginScores
+	41,  // 101: apportion.v1.TaskNodes.unfit_nodes:type_name -> apportion.v1.Unfit
 	58,  // 102: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
 	63,  // 103: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
 	44,  // 104: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode

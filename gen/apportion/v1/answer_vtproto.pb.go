@@ -144,9 +144,9 @@ func (m *SnapshotView) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.LeftOut) > 0 {
-		for iNdEx := len(m.LeftOut) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.LeftOut[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.LeftOuts) > 0 {
+		for iNdEx := len(m.LeftOuts) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.LeftOuts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -235,8 +235,8 @@ func (m *ViewedKind) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.LeftOut != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LeftOut))
+	if m.LeftOutCount != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LeftOutCount))
 		i--
 		dAtA[i] = 0x30
 	}
@@ -980,9 +980,9 @@ func (m *PluginShares) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x3a
 	}
-	if len(m.Tree) > 0 {
-		for iNdEx := len(m.Tree) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Tree[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.TreeNodes) > 0 {
+		for iNdEx := len(m.TreeNodes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.TreeNodes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1188,9 +1188,9 @@ func (m *FairDerivation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x3a
 		}
 	}
-	if len(m.WithMemory) > 0 {
-		for iNdEx := len(m.WithMemory) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.WithMemory[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.RememberedDivisions) > 0 {
+		for iNdEx := len(m.RememberedDivisions) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.RememberedDivisions[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1242,9 +1242,9 @@ func (m *FairDerivation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x1a
 		}
 	}
-	if len(m.Sated) > 0 {
-		for iNdEx := len(m.Sated) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Sated[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.SatedDivisions) > 0 {
+		for iNdEx := len(m.SatedDivisions) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.SatedDivisions[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1492,8 +1492,8 @@ func (m *FairDivision) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x2a
 	}
-	if m.Case != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Case))
+	if m.Rule != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Rule))
 		i--
 		dAtA[i] = 0x20
 	}
@@ -2685,14 +2685,14 @@ func (m *VictimsAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x42
 	}
-	if len(m.EvictionOrder) > 0 {
+	if len(m.Evictions) > 0 {
 		var pksize2 int
-		for _, num := range m.EvictionOrder {
+		for _, num := range m.Evictions {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.EvictionOrder {
+		for _, num := range m.Evictions {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -2717,9 +2717,9 @@ func (m *VictimsAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x32
 		}
 	}
-	if len(m.Spared) > 0 {
-		for iNdEx := len(m.Spared) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Spared[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.SparedTasks) > 0 {
+		for iNdEx := len(m.SparedTasks) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.SparedTasks[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -2729,9 +2729,9 @@ func (m *VictimsAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x2a
 		}
 	}
-	if len(m.ByPlugin) > 0 {
-		for iNdEx := len(m.ByPlugin) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.ByPlugin[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Plugins) > 0 {
+		for iNdEx := len(m.Plugins) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Plugins[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -2811,14 +2811,14 @@ func (m *EvictableAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x22
 	}
-	if len(m.Left) > 0 {
+	if len(m.LeftClaimants) > 0 {
 		var pksize2 int
-		for _, num := range m.Left {
+		for _, num := range m.LeftClaimants {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Left {
+		for _, num := range m.LeftClaimants {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -2831,14 +2831,14 @@ func (m *EvictableAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1a
 	}
-	if len(m.Preempt) > 0 {
+	if len(m.PreemptVictims) > 0 {
 		var pksize4 int
-		for _, num := range m.Preempt {
+		for _, num := range m.PreemptVictims {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Preempt {
+		for _, num := range m.PreemptVictims {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -2851,14 +2851,14 @@ func (m *EvictableAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x12
 	}
-	if len(m.Reclaim) > 0 {
+	if len(m.ReclaimVictims) > 0 {
 		var pksize6 int
-		for _, num := range m.Reclaim {
+		for _, num := range m.ReclaimVictims {
 			pksize6 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize6
 		j5 := i
-		for _, num := range m.Reclaim {
+		for _, num := range m.ReclaimVictims {
 			for num >= 1<<7 {
 				dAtA[j5] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -2904,14 +2904,14 @@ func (m *ReclaimPlan) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		var pksize2 int
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -2924,9 +2924,9 @@ func (m *ReclaimPlan) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x32
 	}
-	if len(m.Rise) > 0 {
-		for iNdEx := len(m.Rise) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Rise[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Rises) > 0 {
+		for iNdEx := len(m.Rises) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Rises[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -2936,9 +2936,9 @@ func (m *ReclaimPlan) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x2a
 		}
 	}
-	if len(m.Fall) > 0 {
-		for iNdEx := len(m.Fall) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Fall[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Falls) > 0 {
+		for iNdEx := len(m.Falls) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Falls[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -3220,14 +3220,14 @@ func (m *OrderAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x12
 	}
-	if len(m.Sorted) > 0 {
+	if len(m.Items) > 0 {
 		var pksize4 int
-		for _, num := range m.Sorted {
+		for _, num := range m.Items {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Sorted {
+		for _, num := range m.Items {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -3391,14 +3391,14 @@ func (m *Placement) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x18
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		var pksize2 int
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -3449,9 +3449,9 @@ func (m *TaskNodes) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Unfit) > 0 {
-		for iNdEx := len(m.Unfit) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Unfit[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.UnfitNodes) > 0 {
+		for iNdEx := len(m.UnfitNodes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.UnfitNodes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -3461,9 +3461,9 @@ func (m *TaskNodes) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x32
 		}
 	}
-	if len(m.ByPlugin) > 0 {
-		for iNdEx := len(m.ByPlugin) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.ByPlugin[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Plugins) > 0 {
+		for iNdEx := len(m.Plugins) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Plugins[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -3473,13 +3473,13 @@ func (m *TaskNodes) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x2a
 		}
 	}
-	if len(m.Score) > 0 {
-		for iNdEx := len(m.Score) - 1; iNdEx >= 0; iNdEx-- {
-			f1 := math.Float64bits(float64(m.Score[iNdEx]))
+	if len(m.Scores) > 0 {
+		for iNdEx := len(m.Scores) - 1; iNdEx >= 0; iNdEx-- {
+			f1 := math.Float64bits(float64(m.Scores[iNdEx]))
 			i -= 8
 			binary.LittleEndian.PutUint64(dAtA[i:], uint64(f1))
 		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Score)*8))
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Scores)*8))
 		i--
 		dAtA[i] = 0x22
 	}
@@ -3496,14 +3496,14 @@ func (m *TaskNodes) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1a
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		var pksize3 int
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			pksize3 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize3
 		j2 := i
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			for num >= 1<<7 {
 				dAtA[j2] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -3554,13 +3554,13 @@ func (m *PluginScores) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Score) > 0 {
-		for iNdEx := len(m.Score) - 1; iNdEx >= 0; iNdEx-- {
-			f1 := math.Float64bits(float64(m.Score[iNdEx]))
+	if len(m.Scores) > 0 {
+		for iNdEx := len(m.Scores) - 1; iNdEx >= 0; iNdEx-- {
+			f1 := math.Float64bits(float64(m.Scores[iNdEx]))
 			i -= 8
 			binary.LittleEndian.PutUint64(dAtA[i:], uint64(f1))
 		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Score)*8))
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Scores)*8))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -4449,8 +4449,8 @@ func (m *SnapshotView) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.LeftOut) > 0 {
-		for _, e := range m.LeftOut {
+	if len(m.LeftOuts) > 0 {
+		for _, e := range m.LeftOuts {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -4483,8 +4483,8 @@ func (m *ViewedKind) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.LeftOut != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.LeftOut))
+	if m.LeftOutCount != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.LeftOutCount))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4845,8 +4845,8 @@ func (m *PluginShares) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Tree) > 0 {
-		for _, e := range m.Tree {
+	if len(m.TreeNodes) > 0 {
+		for _, e := range m.TreeNodes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -4932,8 +4932,8 @@ func (m *FairDerivation) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Sated) > 0 {
-		for _, e := range m.Sated {
+	if len(m.SatedDivisions) > 0 {
+		for _, e := range m.SatedDivisions {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -4955,8 +4955,8 @@ func (m *FairDerivation) SizeVT() (n int) {
 		l = m.Total.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.WithMemory) > 0 {
-		for _, e := range m.WithMemory {
+	if len(m.RememberedDivisions) > 0 {
+		for _, e := range m.RememberedDivisions {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -5062,8 +5062,8 @@ func (m *FairDivision) SizeVT() (n int) {
 	if m.Amount != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Amount))
 	}
-	if m.Case != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Case))
+	if m.Rule != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Rule))
 	}
 	if m.Level != nil {
 		l = m.Level.SizeVT()
@@ -5541,14 +5541,14 @@ func (m *VictimsAnswer) SizeVT() (n int) {
 	if m.Tier != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Tier))
 	}
-	if len(m.ByPlugin) > 0 {
-		for _, e := range m.ByPlugin {
+	if len(m.Plugins) > 0 {
+		for _, e := range m.Plugins {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Spared) > 0 {
-		for _, e := range m.Spared {
+	if len(m.SparedTasks) > 0 {
+		for _, e := range m.SparedTasks {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -5559,9 +5559,9 @@ func (m *VictimsAnswer) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.EvictionOrder) > 0 {
+	if len(m.Evictions) > 0 {
 		l = 0
-		for _, e := range m.EvictionOrder {
+		for _, e := range m.Evictions {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -5583,23 +5583,23 @@ func (m *EvictableAnswer) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Reclaim) > 0 {
+	if len(m.ReclaimVictims) > 0 {
 		l = 0
-		for _, e := range m.Reclaim {
+		for _, e := range m.ReclaimVictims {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Preempt) > 0 {
+	if len(m.PreemptVictims) > 0 {
 		l = 0
-		for _, e := range m.Preempt {
+		for _, e := range m.PreemptVictims {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Left) > 0 {
+	if len(m.LeftClaimants) > 0 {
 		l = 0
-		for _, e := range m.Left {
+		for _, e := range m.LeftClaimants {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -5628,21 +5628,21 @@ func (m *ReclaimPlan) SizeVT() (n int) {
 	if m.Line != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Line))
 	}
-	if len(m.Fall) > 0 {
-		for _, e := range m.Fall {
+	if len(m.Falls) > 0 {
+		for _, e := range m.Falls {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Rise) > 0 {
-		for _, e := range m.Rise {
+	if len(m.Rises) > 0 {
+		for _, e := range m.Rises {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		l = 0
-		for _, e := range m.Node {
+		for _, e := range m.Nodes {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -5724,9 +5724,9 @@ func (m *OrderAnswer) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Sorted) > 0 {
+	if len(m.Items) > 0 {
 		l = 0
-		for _, e := range m.Sorted {
+		for _, e := range m.Items {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -5802,9 +5802,9 @@ func (m *Placement) SizeVT() (n int) {
 	if m.Outcome != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Outcome))
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		l = 0
-		for _, e := range m.Node {
+		for _, e := range m.Nodes {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -5825,9 +5825,9 @@ func (m *TaskNodes) SizeVT() (n int) {
 	if m.Task != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Task))
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		l = 0
-		for _, e := range m.Node {
+		for _, e := range m.Nodes {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -5835,17 +5835,17 @@ func (m *TaskNodes) SizeVT() (n int) {
 	if len(m.Fits) > 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Fits))) + len(m.Fits)*1
 	}
-	if len(m.Score) > 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Score)*8)) + len(m.Score)*8
+	if len(m.Scores) > 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Scores)*8)) + len(m.Scores)*8
 	}
-	if len(m.ByPlugin) > 0 {
-		for _, e := range m.ByPlugin {
+	if len(m.Plugins) > 0 {
+		for _, e := range m.Plugins {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Unfit) > 0 {
-		for _, e := range m.Unfit {
+	if len(m.UnfitNodes) > 0 {
+		for _, e := range m.UnfitNodes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -5864,8 +5864,8 @@ func (m *PluginScores) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Score) > 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Score)*8)) + len(m.Score)*8
+	if len(m.Scores) > 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Scores)*8)) + len(m.Scores)*8
 	}
 	n += len(m.unknownFields)
 	return n

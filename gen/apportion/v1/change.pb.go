@@ -226,6 +226,8 @@ func (x *Change) GetPods() *PodRules {
 // TaskUpdate changes the state of one task.
 type TaskUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which task. Required.
+	//
 	// Types that are valid to be assigned to Task:
 	//
 	//	*TaskUpdate_Uid
@@ -233,6 +235,8 @@ type TaskUpdate struct {
 	Task isTaskUpdate_Task `protobuf_oneof:"task"`
 	// Unspecified: unchanged.
 	Status TaskStatus `protobuf:"varint,3,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
+	// Where it is. Unset: unchanged.
+	//
 	// Types that are valid to be assigned to Place:
 	//
 	//	*TaskUpdate_Node

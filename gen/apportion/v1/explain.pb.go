@@ -25,6 +25,7 @@ const (
 type ForecastOutcome int32
 
 const (
+	// Never sent.
 	ForecastOutcome_FORECAST_OUTCOME_UNSPECIFIED ForecastOutcome = 0
 	// It could start now, unless another job takes the room.
 	ForecastOutcome_FORECAST_OUTCOME_NOW ForecastOutcome = 1
@@ -81,6 +82,7 @@ func (ForecastOutcome) EnumDescriptor() ([]byte, []int) {
 type PendingVerdict int32
 
 const (
+	// Never sent.
 	PendingVerdict_PENDING_VERDICT_UNSPECIFIED PendingVerdict = 0
 	// A check failed.
 	PendingVerdict_PENDING_VERDICT_BLOCKED PendingVerdict = 1
@@ -141,6 +143,7 @@ func (PendingVerdict) EnumDescriptor() ([]byte, []int) {
 type CheckKind int32
 
 const (
+	// No check.
 	CheckKind_CHECK_KIND_UNSPECIFIED CheckKind = 0
 	// May the job enter its queue, if no other job is admitted before?
 	CheckKind_CHECK_KIND_ADMISSION CheckKind = 1
@@ -221,6 +224,7 @@ func (CheckKind) EnumDescriptor() ([]byte, []int) {
 type CheckOutcome int32
 
 const (
+	// Never sent.
 	CheckOutcome_CHECK_OUTCOME_UNSPECIFIED CheckOutcome = 0
 	// It does not block the job.
 	CheckOutcome_CHECK_OUTCOME_PASSED CheckOutcome = 1
@@ -292,7 +296,7 @@ type ExplainAnswer struct {
 	// The whole answer in a few sentences.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
 	// Jobs and pods that the scheduler does not consider: the requested ones, or all.
-	LeftOut []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOuts []*LeftOutExplanation `protobuf:"bytes,6,rep,name=left_outs,json=leftOuts,proto3" json:"left_outs,omitempty"`
 	// Number of jobs that wait in queues that the caller may not see. Only if `Basis.restricted` is set.
 	OtherJobs uint32 `protobuf:"varint,7,opt,name=other_jobs,json=otherJobs,proto3" json:"other_jobs,omitempty"`
 	// The groups by kind of cause, whatever queue and resource they are about: jobs that can never run first, then other blocked jobs, then
@@ -373,9 +377,9 @@ func (x *ExplainAnswer) GetText() string {
 	return ""
 }
 
-func (x *ExplainAnswer) GetLeftOut() []*LeftOutExplanation {
+func (x *ExplainAnswer) GetLeftOuts() []*LeftOutExplanation {
 	if x != nil {
-		return x.LeftOut
+		return x.LeftOuts
 	}
 	return nil
 }
@@ -490,7 +494,7 @@ type Explanation struct {
 	// All checks, in the order in which they can block a job. FEASIBILITY is among them only if it failed, and then first.
 	Findings []*Finding `protobuf:"bytes,7,rep,name=findings,proto3" json:"findings,omitempty"`
 	// Placement constraints of its tasks that are not evaluated.
-	Unjudged []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	UnjudgedConstraints []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged_constraints,json=unjudgedConstraints,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged_constraints,omitempty"`
 	// Position of its queue in queue order, 0 first. Absent: no job of the queue takes part.
 	QueueRank *uint32 `protobuf:"varint,9,opt,name=queue_rank,json=queueRank,proto3,oneof" json:"queue_rank,omitempty"`
 	// In the explained state.
@@ -602,9 +606,9 @@ func (x *Explanation) GetFindings() []*Finding {
 	return nil
 }
 
-func (x *Explanation) GetUnjudged() []PlacementConstraint {
+func (x *Explanation) GetUnjudgedConstraints() []PlacementConstraint {
 	if x != nil {
-		return x.Unjudged
+		return x.UnjudgedConstraints
 	}
 	return nil
 }
@@ -708,13 +712,13 @@ type Reservation struct {
 	// Index of its queue.
 	Queue uint32 `protobuf:"varint,2,opt,name=queue,proto3" json:"queue,omitempty"`
 	// When the gang can start, in Unix nanoseconds: now, or when running jobs are expected to have ended.
-	From int64 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
+	StartTime int64 `protobuf:"varint,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it is expected to end if it starts then, in Unix nanoseconds. Absent: not known.
-	Until *int64 `protobuf:"varint,4,opt,name=until,proto3,oneof" json:"until,omitempty"`
+	EndTime *int64 `protobuf:"varint,4,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
 	// Indices of the tasks that start.
-	Task []uint32 `protobuf:"varint,5,rep,packed,name=task,proto3" json:"task,omitempty"`
+	Tasks []uint32 `protobuf:"varint,5,rep,packed,name=tasks,proto3" json:"tasks,omitempty"`
 	// Index of the node of each of them. Empty: the snapshot has no nodes.
-	Node          []uint32 `protobuf:"varint,6,rep,packed,name=node,proto3" json:"node,omitempty"`
+	Nodes         []uint32 `protobuf:"varint,6,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -763,30 +767,30 @@ func (x *Reservation) GetQueue() uint32 {
 	return 0
 }
 
-func (x *Reservation) GetFrom() int64 {
+func (x *Reservation) GetStartTime() int64 {
 	if x != nil {
-		return x.From
+		return x.StartTime
 	}
 	return 0
 }
 
-func (x *Reservation) GetUntil() int64 {
-	if x != nil && x.Until != nil {
-		return *x.Until
+func (x *Reservation) GetEndTime() int64 {
+	if x != nil && x.EndTime != nil {
+		return *x.EndTime
 	}
 	return 0
 }
 
-func (x *Reservation) GetTask() []uint32 {
+func (x *Reservation) GetTasks() []uint32 {
 	if x != nil {
-		return x.Task
+		return x.Tasks
 	}
 	return nil
 }
 
-func (x *Reservation) GetNode() []uint32 {
+func (x *Reservation) GetNodes() []uint32 {
 	if x != nil {
-		return x.Node
+		return x.Nodes
 	}
 	return nil
 }
@@ -804,7 +808,7 @@ type MemoryStanding struct {
 	// Its part by weight.
 	Part float64 `protobuf:"fixed64,4,opt,name=part,proto3" json:"part,omitempty"`
 	// Indices of its siblings that want something and have used less for their weight, in order of service, at most 10.
-	First []uint32 `protobuf:"varint,5,rep,packed,name=first,proto3" json:"first,omitempty"`
+	FirstQueues []uint32 `protobuf:"varint,5,rep,packed,name=first_queues,json=firstQueues,proto3" json:"first_queues,omitempty"`
 	// When usage is stated anew, in Unix nanoseconds. 0: not known.
 	Until         int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -869,9 +873,9 @@ func (x *MemoryStanding) GetPart() float64 {
 	return 0
 }
 
-func (x *MemoryStanding) GetFirst() []uint32 {
+func (x *MemoryStanding) GetFirstQueues() []uint32 {
 	if x != nil {
-		return x.First
+		return x.FirstQueues
 	}
 	return nil
 }
@@ -905,24 +909,24 @@ type Forecast struct {
 	// Number of other running jobs without an expected end.
 	UnknownCount uint32 `protobuf:"varint,7,opt,name=unknown_count,json=unknownCount,proto3" json:"unknown_count,omitempty"`
 	// Their indices, at most 10.
-	Unknown []uint32 `protobuf:"varint,8,rep,packed,name=unknown,proto3" json:"unknown,omitempty"`
+	UnknownJobs []uint32 `protobuf:"varint,8,rep,packed,name=unknown_jobs,json=unknownJobs,proto3" json:"unknown_jobs,omitempty"`
 	// Number of other running jobs whose expected end is not after `as_of`. They count as jobs without an expected end.
 	OverdueCount uint32 `protobuf:"varint,9,opt,name=overdue_count,json=overdueCount,proto3" json:"overdue_count,omitempty"`
 	// Their indices, at most 10.
-	Overdue []uint32 `protobuf:"varint,10,rep,packed,name=overdue,proto3" json:"overdue,omitempty"`
+	OverdueJobs []uint32 `protobuf:"varint,10,rep,packed,name=overdue_jobs,json=overdueJobs,proto3" json:"overdue_jobs,omitempty"`
 	// Number of waiting jobs before it: queue by queue in queue order, job by job in job order, as of now. Each of them may use the room
 	// first.
 	AheadCount uint32 `protobuf:"varint,11,opt,name=ahead_count,json=aheadCount,proto3" json:"ahead_count,omitempty"`
 	// Their indices, at most 10.
-	Ahead []uint32 `protobuf:"varint,12,rep,packed,name=ahead,proto3" json:"ahead,omitempty"`
+	AheadJobs []uint32 `protobuf:"varint,12,rep,packed,name=ahead_jobs,json=aheadJobs,proto3" json:"ahead_jobs,omitempty"`
 	// The search stopped at its limit.
 	CutShort bool `protobuf:"varint,13,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
 	// The forecast in a few sentences.
 	Text string `protobuf:"bytes,14,opt,name=text,proto3" json:"text,omitempty"`
 	// NOW, AT: indices of the tasks that start then. Empty: they do not exist yet, the snapshot has no nodes, or the caller may not see nodes.
-	Task []uint32 `protobuf:"varint,15,rep,packed,name=task,proto3" json:"task,omitempty"`
+	Tasks []uint32 `protobuf:"varint,15,rep,packed,name=tasks,proto3" json:"tasks,omitempty"`
 	// Index of a node on which each of them has room then.
-	Node []uint32 `protobuf:"varint,16,rep,packed,name=node,proto3" json:"node,omitempty"`
+	Nodes []uint32 `protobuf:"varint,16,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	// AT: the number of nodes of which a reservation ends at that time.
 	ReleasedNodes uint32 `protobuf:"varint,17,opt,name=released_nodes,json=releasedNodes,proto3" json:"released_nodes,omitempty"`
 	// AT: the policy keeps room for other jobs that wait, but none for this one: jobs behind it may take the room first. The time is that of a
@@ -1011,9 +1015,9 @@ func (x *Forecast) GetUnknownCount() uint32 {
 	return 0
 }
 
-func (x *Forecast) GetUnknown() []uint32 {
+func (x *Forecast) GetUnknownJobs() []uint32 {
 	if x != nil {
-		return x.Unknown
+		return x.UnknownJobs
 	}
 	return nil
 }
@@ -1025,9 +1029,9 @@ func (x *Forecast) GetOverdueCount() uint32 {
 	return 0
 }
 
-func (x *Forecast) GetOverdue() []uint32 {
+func (x *Forecast) GetOverdueJobs() []uint32 {
 	if x != nil {
-		return x.Overdue
+		return x.OverdueJobs
 	}
 	return nil
 }
@@ -1039,9 +1043,9 @@ func (x *Forecast) GetAheadCount() uint32 {
 	return 0
 }
 
-func (x *Forecast) GetAhead() []uint32 {
+func (x *Forecast) GetAheadJobs() []uint32 {
 	if x != nil {
-		return x.Ahead
+		return x.AheadJobs
 	}
 	return nil
 }
@@ -1060,16 +1064,16 @@ func (x *Forecast) GetText() string {
 	return ""
 }
 
-func (x *Forecast) GetTask() []uint32 {
+func (x *Forecast) GetTasks() []uint32 {
 	if x != nil {
-		return x.Task
+		return x.Tasks
 	}
 	return nil
 }
 
-func (x *Forecast) GetNode() []uint32 {
+func (x *Forecast) GetNodes() []uint32 {
 	if x != nil {
-		return x.Node
+		return x.Nodes
 	}
 	return nil
 }
@@ -1316,9 +1320,9 @@ type NodeCount struct {
 	// NODE_UNSCHEDULABLE and NODE_NOT_IN_SET: a short description, such as `cordoned` or `taint nvidia.com/gpu`. NODE_RESERVED: what for.
 	Detail string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
 	// NODE_RESERVED: when the reservation begins, in Unix nanoseconds, as in `NodeReservation`.
-	From int64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
+	StartTime int64 `protobuf:"varint,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// NODE_RESERVED: when it ends.
-	Until int64 `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
+	EndTime int64 `protobuf:"varint,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// How many of these nodes have enough left for the task, so that the rule alone excludes them. Nodes of
 	// another role (`NodeExclusion.other_role`) do not count.
 	Free uint32 `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`
@@ -1386,16 +1390,16 @@ func (x *NodeCount) GetDetail() string {
 	return ""
 }
 
-func (x *NodeCount) GetFrom() int64 {
+func (x *NodeCount) GetStartTime() int64 {
 	if x != nil {
-		return x.From
+		return x.StartTime
 	}
 	return 0
 }
 
-func (x *NodeCount) GetUntil() int64 {
+func (x *NodeCount) GetEndTime() int64 {
 	if x != nil {
-		return x.Until
+		return x.EndTime
 	}
 	return 0
 }
@@ -1542,10 +1546,10 @@ type PlanMiss struct {
 	// Index of the node on which this task lacks least after all possible evictions there. Absent: no node accepts it.
 	Node *uint32 `protobuf:"varint,6,opt,name=node,proto3,oneof" json:"node,omitempty"`
 	// What it lacks there.
-	Short *Resource `protobuf:"bytes,7,opt,name=short,proto3" json:"short,omitempty"`
+	Missing *Resource `protobuf:"bytes,7,opt,name=missing,proto3" json:"missing,omitempty"`
 	// Why tasks on that node are protected, the most frequent reason first; the numbers are those of the first such task.
-	Protected []*Reason `protobuf:"bytes,8,rep,name=protected,proto3" json:"protected,omitempty"`
-	// Parallel to `protected`: the number of tasks with this reason.
+	Protections []*Reason `protobuf:"bytes,8,rep,name=protections,proto3" json:"protections,omitempty"`
+	// Parallel to `protections`: the number of tasks with this reason.
 	Counts []uint32 `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	// Number of victims of a plan that exceeds `max_victims`. 0: there is no such plan.
 	Victims uint32 `protobuf:"varint,10,opt,name=victims,proto3" json:"victims,omitempty"`
@@ -1628,16 +1632,16 @@ func (x *PlanMiss) GetNode() uint32 {
 	return 0
 }
 
-func (x *PlanMiss) GetShort() *Resource {
+func (x *PlanMiss) GetMissing() *Resource {
 	if x != nil {
-		return x.Short
+		return x.Missing
 	}
 	return nil
 }
 
-func (x *PlanMiss) GetProtected() []*Reason {
+func (x *PlanMiss) GetProtections() []*Reason {
 	if x != nil {
-		return x.Protected
+		return x.Protections
 	}
 	return nil
 }
@@ -1949,15 +1953,15 @@ var File_apportion_v1_explain_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc1\x03\n" +
+	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc3\x03\n" +
 	"\rExplainAnswer\x12-\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.apportion.v1.ExplanationR\x04jobs\x122\n" +
 	"\x06groups\x18\x02 \x03(\v2\x1a.apportion.v1.PendingGroupR\x06groups\x12\x1d\n" +
 	"\n" +
 	"node_count\x18\x03 \x01(\rR\tnodeCount\x124\n" +
 	"\x16schedulable_node_count\x18\x04 \x01(\rR\x14schedulableNodeCount\x12\x12\n" +
-	"\x04text\x18\x05 \x01(\tR\x04text\x12;\n" +
-	"\bleft_out\x18\x06 \x03(\v2 .apportion.v1.LeftOutExplanationR\aleftOut\x12\x1d\n" +
+	"\x04text\x18\x05 \x01(\tR\x04text\x12=\n" +
+	"\tleft_outs\x18\x06 \x03(\v2 .apportion.v1.LeftOutExplanationR\bleftOuts\x12\x1d\n" +
 	"\n" +
 	"other_jobs\x18\a \x01(\rR\totherJobs\x12/\n" +
 	"\x05kinds\x18\b \x03(\v2\x19.apportion.v1.PendingKindR\x05kinds\x122\n" +
@@ -1967,7 +1971,7 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x12LeftOutExplanation\x120\n" +
 	"\bleft_out\x18\x01 \x01(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12#\n" +
 	"\rsimilar_queue\x18\x02 \x01(\tR\fsimilarQueue\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xd3\x06\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xea\x06\n" +
 	"\vExplanation\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -1975,8 +1979,8 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x05queue\x18\x04 \x01(\rR\x05queue\x126\n" +
 	"\averdict\x18\x05 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12\x1f\n" +
 	"\bblocking\x18\x06 \x01(\rH\x00R\bblocking\x88\x01\x01\x121\n" +
-	"\bfindings\x18\a \x03(\v2\x15.apportion.v1.FindingR\bfindings\x12=\n" +
-	"\bunjudged\x18\b \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x12\"\n" +
+	"\bfindings\x18\a \x03(\v2\x15.apportion.v1.FindingR\bfindings\x12T\n" +
+	"\x14unjudged_constraints\x18\b \x03(\x0e2!.apportion.v1.PlacementConstraintR\x13unjudgedConstraints\x12\"\n" +
 	"\n" +
 	"queue_rank\x18\t \x01(\rH\x01R\tqueueRank\x88\x01\x01\x12,\n" +
 	"\x05phase\x18\n" +
@@ -1997,24 +2001,25 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x05kueue\x18\x14 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\x12;\n" +
 	"\vreservation\x18\x15 \x01(\v2\x19.apportion.v1.ReservationR\vreservationB\v\n" +
 	"\t_blockingB\r\n" +
-	"\v_queue_rank\"\x96\x01\n" +
+	"\v_queue_rank\"\xad\x01\n" +
 	"\vReservation\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x14\n" +
-	"\x05queue\x18\x02 \x01(\rR\x05queue\x12\x12\n" +
-	"\x04from\x18\x03 \x01(\x03R\x04from\x12\x19\n" +
-	"\x05until\x18\x04 \x01(\x03H\x00R\x05until\x88\x01\x01\x12\x12\n" +
-	"\x04task\x18\x05 \x03(\rR\x04task\x12\x12\n" +
-	"\x04node\x18\x06 \x03(\rR\x04nodeB\b\n" +
-	"\x06_until\"\xab\x01\n" +
+	"\x05queue\x18\x02 \x01(\rR\x05queue\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\x03 \x01(\x03R\tstartTime\x12\x1e\n" +
+	"\bend_time\x18\x04 \x01(\x03H\x00R\aendTime\x88\x01\x01\x12\x14\n" +
+	"\x05tasks\x18\x05 \x03(\rR\x05tasks\x12\x14\n" +
+	"\x05nodes\x18\x06 \x03(\rR\x05nodesB\v\n" +
+	"\t_end_time\"\xb8\x01\n" +
 	"\x0eMemoryStanding\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12!\n" +
 	"\tdimension\x18\x02 \x01(\rH\x00R\tdimension\x88\x01\x01\x12\x12\n" +
 	"\x04used\x18\x03 \x01(\x01R\x04used\x12\x12\n" +
-	"\x04part\x18\x04 \x01(\x01R\x04part\x12\x14\n" +
-	"\x05first\x18\x05 \x03(\rR\x05first\x12\x14\n" +
+	"\x04part\x18\x04 \x01(\x01R\x04part\x12!\n" +
+	"\ffirst_queues\x18\x05 \x03(\rR\vfirstQueues\x12\x14\n" +
 	"\x05until\x18\x06 \x01(\x03R\x05untilB\f\n" +
 	"\n" +
-	"_dimension\"\xa6\x04\n" +
+	"_dimension\"\xc5\x04\n" +
 	"\bForecast\x127\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1d.apportion.v1.ForecastOutcomeR\aoutcome\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12-\n" +
@@ -2022,18 +2027,19 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\tend_count\x18\x04 \x01(\rR\bendCount\x12\x18\n" +
 	"\aminimal\x18\x05 \x01(\bR\aminimal\x12\x1a\n" +
 	"\bearliest\x18\x06 \x01(\bR\bearliest\x12#\n" +
-	"\runknown_count\x18\a \x01(\rR\funknownCount\x12\x18\n" +
-	"\aunknown\x18\b \x03(\rR\aunknown\x12#\n" +
-	"\roverdue_count\x18\t \x01(\rR\foverdueCount\x12\x18\n" +
-	"\aoverdue\x18\n" +
-	" \x03(\rR\aoverdue\x12\x1f\n" +
+	"\runknown_count\x18\a \x01(\rR\funknownCount\x12!\n" +
+	"\funknown_jobs\x18\b \x03(\rR\vunknownJobs\x12#\n" +
+	"\roverdue_count\x18\t \x01(\rR\foverdueCount\x12!\n" +
+	"\foverdue_jobs\x18\n" +
+	" \x03(\rR\voverdueJobs\x12\x1f\n" +
 	"\vahead_count\x18\v \x01(\rR\n" +
-	"aheadCount\x12\x14\n" +
-	"\x05ahead\x18\f \x03(\rR\x05ahead\x12\x1b\n" +
+	"aheadCount\x12\x1d\n" +
+	"\n" +
+	"ahead_jobs\x18\f \x03(\rR\taheadJobs\x12\x1b\n" +
 	"\tcut_short\x18\r \x01(\bR\bcutShort\x12\x12\n" +
-	"\x04text\x18\x0e \x01(\tR\x04text\x12\x12\n" +
-	"\x04task\x18\x0f \x03(\rR\x04task\x12\x12\n" +
-	"\x04node\x18\x10 \x03(\rR\x04node\x12%\n" +
+	"\x04text\x18\x0e \x01(\tR\x04text\x12\x14\n" +
+	"\x05tasks\x18\x0f \x03(\rR\x05tasks\x12\x14\n" +
+	"\x05nodes\x18\x10 \x03(\rR\x05nodes\x12%\n" +
 	"\x0ereleased_nodes\x18\x11 \x01(\rR\rreleasedNodes\x12\x16\n" +
 	"\x06unkept\x18\x12 \x01(\bR\x06unkept\"O\n" +
 	"\vExpectedEnd\x12\x10\n" +
@@ -2056,16 +2062,17 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\x04miss\x18\v \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x128\n" +
 	"\vnode_counts\x18\f \x03(\v2\x17.apportion.v1.NodeCountR\n" +
 	"nodeCountsB\a\n" +
-	"\x05_task\"\xdd\x01\n" +
+	"\x05_task\"\xed\x01\n" +
 	"\tNodeCount\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12,\n" +
 	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x03 \x03(\rR\n" +
 	"dimensions\x12\x16\n" +
-	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x12\n" +
-	"\x04from\x18\x05 \x01(\x03R\x04from\x12\x14\n" +
-	"\x05until\x18\x06 \x01(\x03R\x05until\x12\x12\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\x05 \x01(\x03R\tstartTime\x12\x19\n" +
+	"\bend_time\x18\x06 \x01(\x03R\aendTime\x12\x12\n" +
 	"\x04free\x18\a \x01(\rR\x04free\x12\x16\n" +
 	"\x06holder\x18\b \x01(\tR\x06holder\"\xd2\x01\n" +
 	"\tEvictable\x12\x14\n" +
@@ -2076,16 +2083,16 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\town_queue\x18\x05 \x01(\bR\bownQueue\x12\x18\n" +
 	"\aplanned\x18\x06 \x01(\bR\aplanned\x12\x14\n" +
 	"\x05least\x18\a \x01(\bR\x05least\x12\x1c\n" +
-	"\treturning\x18\b \x01(\rR\treturning\"\xa9\x03\n" +
+	"\treturning\x18\b \x01(\rR\treturning\"\xb1\x03\n" +
 	"\bPlanMiss\x12-\n" +
 	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12.\n" +
 	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\x12\x16\n" +
 	"\x06placed\x18\x03 \x01(\rR\x06placed\x12\x14\n" +
 	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12\x17\n" +
 	"\x04task\x18\x05 \x01(\rH\x00R\x04task\x88\x01\x01\x12\x17\n" +
-	"\x04node\x18\x06 \x01(\rH\x01R\x04node\x88\x01\x01\x12,\n" +
-	"\x05short\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05short\x122\n" +
-	"\tprotected\x18\b \x03(\v2\x14.apportion.v1.ReasonR\tprotected\x12\x16\n" +
+	"\x04node\x18\x06 \x01(\rH\x01R\x04node\x88\x01\x01\x120\n" +
+	"\amissing\x18\a \x01(\v2\x16.apportion.v1.ResourceR\amissing\x126\n" +
+	"\vprotections\x18\b \x03(\v2\x14.apportion.v1.ReasonR\vprotections\x12\x16\n" +
 	"\x06counts\x18\t \x03(\rR\x06counts\x12\x18\n" +
 	"\avictims\x18\n" +
 	" \x01(\rR\avictims\x128\n" +
@@ -2191,13 +2198,13 @@ var file_apportion_v1_explain_proto_goTypes = []any{
 var file_apportion_v1_explain_proto_depIdxs = []int32{
 	6,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
 	15, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
-	5,  // 2: apportion.v1.ExplainAnswer.left_out:type_name -> apportion.v1.LeftOutExplanation
+	5,  // 2: apportion.v1.ExplainAnswer.left_outs:type_name -> apportion.v1.LeftOutExplanation
 	16, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
 	17, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
 	18, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
 	1,  // 6: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
 	11, // 7: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
-	19, // 8: apportion.v1.Explanation.unjudged:type_name -> apportion.v1.PlacementConstraint
+	19, // 8: apportion.v1.Explanation.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
 	20, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
 	9,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
 	8,  // 11: apportion.v1.Explanation.memory:type_name -> apportion.v1.MemoryStanding
@@ -2215,8 +2222,8 @@ var file_apportion_v1_explain_proto_depIdxs = []int32{
 	24, // 23: apportion.v1.NodeCount.code:type_name -> apportion.v1.ReasonCode
 	2,  // 24: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
 	22, // 25: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
-	23, // 26: apportion.v1.PlanMiss.short:type_name -> apportion.v1.Resource
-	22, // 27: apportion.v1.PlanMiss.protected:type_name -> apportion.v1.Reason
+	23, // 26: apportion.v1.PlanMiss.missing:type_name -> apportion.v1.Resource
+	22, // 27: apportion.v1.PlanMiss.protections:type_name -> apportion.v1.Reason
 	12, // 28: apportion.v1.PlanMiss.node_counts:type_name -> apportion.v1.NodeCount
 	1,  // 29: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
 	2,  // 30: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind

@@ -82,9 +82,9 @@ func (m *ExplainAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x38
 	}
-	if len(m.LeftOut) > 0 {
-		for iNdEx := len(m.LeftOut) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.LeftOut[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.LeftOuts) > 0 {
+		for iNdEx := len(m.LeftOuts) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.LeftOuts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -328,14 +328,14 @@ func (m *Explanation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x48
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		var pksize2 int
-		for _, num := range m.Unjudged {
+		for _, num := range m.UnjudgedConstraints {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Unjudged {
+		for _, num1 := range m.UnjudgedConstraints {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -428,14 +428,14 @@ func (m *Reservation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		var pksize2 int
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -448,14 +448,14 @@ func (m *Reservation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x32
 	}
-	if len(m.Task) > 0 {
+	if len(m.Tasks) > 0 {
 		var pksize4 int
-		for _, num := range m.Task {
+		for _, num := range m.Tasks {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Task {
+		for _, num := range m.Tasks {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -468,13 +468,13 @@ func (m *Reservation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x2a
 	}
-	if m.Until != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Until))
+	if m.EndTime != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.EndTime))
 		i--
 		dAtA[i] = 0x20
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.StartTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartTime))
 		i--
 		dAtA[i] = 0x18
 	}
@@ -526,14 +526,14 @@ func (m *MemoryStanding) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x30
 	}
-	if len(m.First) > 0 {
+	if len(m.FirstQueues) > 0 {
 		var pksize2 int
-		for _, num := range m.First {
+		for _, num := range m.FirstQueues {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.First {
+		for _, num := range m.FirstQueues {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -620,14 +620,14 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x88
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		var pksize2 int
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -642,14 +642,14 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x82
 	}
-	if len(m.Task) > 0 {
+	if len(m.Tasks) > 0 {
 		var pksize4 int
-		for _, num := range m.Task {
+		for _, num := range m.Tasks {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Task {
+		for _, num := range m.Tasks {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -679,14 +679,14 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x68
 	}
-	if len(m.Ahead) > 0 {
+	if len(m.AheadJobs) > 0 {
 		var pksize6 int
-		for _, num := range m.Ahead {
+		for _, num := range m.AheadJobs {
 			pksize6 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize6
 		j5 := i
-		for _, num := range m.Ahead {
+		for _, num := range m.AheadJobs {
 			for num >= 1<<7 {
 				dAtA[j5] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -704,14 +704,14 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x58
 	}
-	if len(m.Overdue) > 0 {
+	if len(m.OverdueJobs) > 0 {
 		var pksize8 int
-		for _, num := range m.Overdue {
+		for _, num := range m.OverdueJobs {
 			pksize8 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize8
 		j7 := i
-		for _, num := range m.Overdue {
+		for _, num := range m.OverdueJobs {
 			for num >= 1<<7 {
 				dAtA[j7] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -729,14 +729,14 @@ func (m *Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x48
 	}
-	if len(m.Unknown) > 0 {
+	if len(m.UnknownJobs) > 0 {
 		var pksize10 int
-		for _, num := range m.Unknown {
+		for _, num := range m.UnknownJobs {
 			pksize10 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize10
 		j9 := i
-		for _, num := range m.Unknown {
+		for _, num := range m.UnknownJobs {
 			for num >= 1<<7 {
 				dAtA[j9] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -1053,13 +1053,13 @@ func (m *NodeCount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x38
 	}
-	if m.Until != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Until))
+	if m.EndTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndTime))
 		i--
 		dAtA[i] = 0x30
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.StartTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartTime))
 		i--
 		dAtA[i] = 0x28
 	}
@@ -1293,9 +1293,9 @@ func (m *PlanMiss) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x4a
 	}
-	if len(m.Protected) > 0 {
-		for iNdEx := len(m.Protected) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Protected[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Protections) > 0 {
+		for iNdEx := len(m.Protections) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Protections[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1305,8 +1305,8 @@ func (m *PlanMiss) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x42
 		}
 	}
-	if m.Short != nil {
-		size, err := m.Short.MarshalToSizedBufferVT(dAtA[:i])
+	if m.Missing != nil {
+		size, err := m.Missing.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -1628,8 +1628,8 @@ func (m *ExplainAnswer) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.LeftOut) > 0 {
-		for _, e := range m.LeftOut {
+	if len(m.LeftOuts) > 0 {
+		for _, e := range m.LeftOuts {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -1710,9 +1710,9 @@ func (m *Explanation) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		l = 0
-		for _, e := range m.Unjudged {
+		for _, e := range m.UnjudgedConstraints {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -1780,22 +1780,22 @@ func (m *Reservation) SizeVT() (n int) {
 	if m.Queue != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Queue))
 	}
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.StartTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartTime))
 	}
-	if m.Until != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Until))
+	if m.EndTime != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.EndTime))
 	}
-	if len(m.Task) > 0 {
+	if len(m.Tasks) > 0 {
 		l = 0
-		for _, e := range m.Task {
+		for _, e := range m.Tasks {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		l = 0
-		for _, e := range m.Node {
+		for _, e := range m.Nodes {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -1822,9 +1822,9 @@ func (m *MemoryStanding) SizeVT() (n int) {
 	if m.Part != 0 {
 		n += 9
 	}
-	if len(m.First) > 0 {
+	if len(m.FirstQueues) > 0 {
 		l = 0
-		for _, e := range m.First {
+		for _, e := range m.FirstQueues {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -1866,9 +1866,9 @@ func (m *Forecast) SizeVT() (n int) {
 	if m.UnknownCount != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.UnknownCount))
 	}
-	if len(m.Unknown) > 0 {
+	if len(m.UnknownJobs) > 0 {
 		l = 0
-		for _, e := range m.Unknown {
+		for _, e := range m.UnknownJobs {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -1876,9 +1876,9 @@ func (m *Forecast) SizeVT() (n int) {
 	if m.OverdueCount != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.OverdueCount))
 	}
-	if len(m.Overdue) > 0 {
+	if len(m.OverdueJobs) > 0 {
 		l = 0
-		for _, e := range m.Overdue {
+		for _, e := range m.OverdueJobs {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -1886,9 +1886,9 @@ func (m *Forecast) SizeVT() (n int) {
 	if m.AheadCount != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.AheadCount))
 	}
-	if len(m.Ahead) > 0 {
+	if len(m.AheadJobs) > 0 {
 		l = 0
-		for _, e := range m.Ahead {
+		for _, e := range m.AheadJobs {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -1900,16 +1900,16 @@ func (m *Forecast) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Task) > 0 {
+	if len(m.Tasks) > 0 {
 		l = 0
-		for _, e := range m.Task {
+		for _, e := range m.Tasks {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		l = 0
-		for _, e := range m.Node {
+		for _, e := range m.Nodes {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 2 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -2030,11 +2030,11 @@ func (m *NodeCount) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.StartTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartTime))
 	}
-	if m.Until != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Until))
+	if m.EndTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.EndTime))
 	}
 	if m.Free != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Free))
@@ -2116,12 +2116,12 @@ func (m *PlanMiss) SizeVT() (n int) {
 	if m.Node != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Node))
 	}
-	if m.Short != nil {
-		l = m.Short.SizeVT()
+	if m.Missing != nil {
+		l = m.Missing.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Protected) > 0 {
-		for _, e := range m.Protected {
+	if len(m.Protections) > 0 {
+		for _, e := range m.Protections {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}

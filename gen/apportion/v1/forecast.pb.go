@@ -25,6 +25,7 @@ const (
 type ForecastKind int32
 
 const (
+	// Never sent.
 	ForecastKind_FORECAST_KIND_UNSPECIFIED ForecastKind = 0
 	// Odds: runtimes were drawn from past jobs.
 	ForecastKind_FORECAST_KIND_ODDS ForecastKind = 1
@@ -84,17 +85,17 @@ type PastJobs struct {
 	// What jobs have in common.
 	Kinds []*PastKind `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	// Position in `kinds` of each job.
-	Kind []uint32 `protobuf:"varint,2,rep,packed,name=kind,proto3" json:"kind,omitempty"`
+	KindIndices []uint32 `protobuf:"varint,2,rep,packed,name=kind_indices,json=kindIndices,proto3" json:"kind_indices,omitempty"`
 	// How many seconds before the time of the snapshot each job arrived.
-	Age []uint64 `protobuf:"varint,3,rep,packed,name=age,proto3" json:"age,omitempty"`
+	AgeSeconds []uint64 `protobuf:"varint,3,rep,packed,name=age_seconds,json=ageSeconds,proto3" json:"age_seconds,omitempty"`
 	// How many seconds each job ran. 0 counts as 1.
-	Seconds []uint64 `protobuf:"varint,4,rep,packed,name=seconds,proto3" json:"seconds,omitempty"`
+	RunSeconds []uint64 `protobuf:"varint,4,rep,packed,name=run_seconds,json=runSeconds,proto3" json:"run_seconds,omitempty"`
 	// How many seconds each job waited before it ran. Empty: that is not known.
-	Wait []uint64 `protobuf:"varint,5,rep,packed,name=wait,proto3" json:"wait,omitempty"`
-	// Positions of jobs that had not ended when the history did, in order: they run longer than `seconds`.
-	Unfinished    []uint32 `protobuf:"varint,6,rep,packed,name=unfinished,proto3" json:"unfinished,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	WaitSeconds []uint64 `protobuf:"varint,5,rep,packed,name=wait_seconds,json=waitSeconds,proto3" json:"wait_seconds,omitempty"`
+	// Positions of jobs that had not ended when the history did, in order: they run longer than `run_seconds`.
+	UnfinishedJobs []uint32 `protobuf:"varint,6,rep,packed,name=unfinished_jobs,json=unfinishedJobs,proto3" json:"unfinished_jobs,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PastJobs) Reset() {
@@ -134,37 +135,37 @@ func (x *PastJobs) GetKinds() []*PastKind {
 	return nil
 }
 
-func (x *PastJobs) GetKind() []uint32 {
+func (x *PastJobs) GetKindIndices() []uint32 {
 	if x != nil {
-		return x.Kind
+		return x.KindIndices
 	}
 	return nil
 }
 
-func (x *PastJobs) GetAge() []uint64 {
+func (x *PastJobs) GetAgeSeconds() []uint64 {
 	if x != nil {
-		return x.Age
+		return x.AgeSeconds
 	}
 	return nil
 }
 
-func (x *PastJobs) GetSeconds() []uint64 {
+func (x *PastJobs) GetRunSeconds() []uint64 {
 	if x != nil {
-		return x.Seconds
+		return x.RunSeconds
 	}
 	return nil
 }
 
-func (x *PastJobs) GetWait() []uint64 {
+func (x *PastJobs) GetWaitSeconds() []uint64 {
 	if x != nil {
-		return x.Wait
+		return x.WaitSeconds
 	}
 	return nil
 }
 
-func (x *PastJobs) GetUnfinished() []uint32 {
+func (x *PastJobs) GetUnfinishedJobs() []uint32 {
 	if x != nil {
-		return x.Unfinished
+		return x.UnfinishedJobs
 	}
 	return nil
 }
@@ -695,16 +696,16 @@ var File_apportion_v1_forecast_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_forecast_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/forecast.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xac\x01\n" +
+	"\x1bapportion/v1/forecast.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xe9\x01\n" +
 	"\bPastJobs\x12,\n" +
-	"\x05kinds\x18\x01 \x03(\v2\x16.apportion.v1.PastKindR\x05kinds\x12\x12\n" +
-	"\x04kind\x18\x02 \x03(\rR\x04kind\x12\x10\n" +
-	"\x03age\x18\x03 \x03(\x04R\x03age\x12\x18\n" +
-	"\aseconds\x18\x04 \x03(\x04R\aseconds\x12\x12\n" +
-	"\x04wait\x18\x05 \x03(\x04R\x04wait\x12\x1e\n" +
-	"\n" +
-	"unfinished\x18\x06 \x03(\rR\n" +
-	"unfinished\"\xbf\x01\n" +
+	"\x05kinds\x18\x01 \x03(\v2\x16.apportion.v1.PastKindR\x05kinds\x12!\n" +
+	"\fkind_indices\x18\x02 \x03(\rR\vkindIndices\x12\x1f\n" +
+	"\vage_seconds\x18\x03 \x03(\x04R\n" +
+	"ageSeconds\x12\x1f\n" +
+	"\vrun_seconds\x18\x04 \x03(\x04R\n" +
+	"runSeconds\x12!\n" +
+	"\fwait_seconds\x18\x05 \x03(\x04R\vwaitSeconds\x12'\n" +
+	"\x0funfinished_jobs\x18\x06 \x03(\rR\x0eunfinishedJobs\"\xbf\x01\n" +
 	"\bPastKind\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1a\n" +

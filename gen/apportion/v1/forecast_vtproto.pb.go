@@ -48,14 +48,14 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Unfinished) > 0 {
+	if len(m.UnfinishedJobs) > 0 {
 		var pksize2 int
-		for _, num := range m.Unfinished {
+		for _, num := range m.UnfinishedJobs {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Unfinished {
+		for _, num := range m.UnfinishedJobs {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -68,14 +68,14 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x32
 	}
-	if len(m.Wait) > 0 {
+	if len(m.WaitSeconds) > 0 {
 		var pksize4 int
-		for _, num := range m.Wait {
+		for _, num := range m.WaitSeconds {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Wait {
+		for _, num := range m.WaitSeconds {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -88,14 +88,14 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x2a
 	}
-	if len(m.Seconds) > 0 {
+	if len(m.RunSeconds) > 0 {
 		var pksize6 int
-		for _, num := range m.Seconds {
+		for _, num := range m.RunSeconds {
 			pksize6 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize6
 		j5 := i
-		for _, num := range m.Seconds {
+		for _, num := range m.RunSeconds {
 			for num >= 1<<7 {
 				dAtA[j5] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -108,14 +108,14 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x22
 	}
-	if len(m.Age) > 0 {
+	if len(m.AgeSeconds) > 0 {
 		var pksize8 int
-		for _, num := range m.Age {
+		for _, num := range m.AgeSeconds {
 			pksize8 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize8
 		j7 := i
-		for _, num := range m.Age {
+		for _, num := range m.AgeSeconds {
 			for num >= 1<<7 {
 				dAtA[j7] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -128,14 +128,14 @@ func (m *PastJobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1a
 	}
-	if len(m.Kind) > 0 {
+	if len(m.KindIndices) > 0 {
 		var pksize10 int
-		for _, num := range m.Kind {
+		for _, num := range m.KindIndices {
 			pksize10 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize10
 		j9 := i
-		for _, num := range m.Kind {
+		for _, num := range m.KindIndices {
 			for num >= 1<<7 {
 				dAtA[j9] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -585,37 +585,37 @@ func (m *PastJobs) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Kind) > 0 {
+	if len(m.KindIndices) > 0 {
 		l = 0
-		for _, e := range m.Kind {
+		for _, e := range m.KindIndices {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Age) > 0 {
+	if len(m.AgeSeconds) > 0 {
 		l = 0
-		for _, e := range m.Age {
+		for _, e := range m.AgeSeconds {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Seconds) > 0 {
+	if len(m.RunSeconds) > 0 {
 		l = 0
-		for _, e := range m.Seconds {
+		for _, e := range m.RunSeconds {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Wait) > 0 {
+	if len(m.WaitSeconds) > 0 {
 		l = 0
-		for _, e := range m.Wait {
+		for _, e := range m.WaitSeconds {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Unfinished) > 0 {
+	if len(m.UnfinishedJobs) > 0 {
 		l = 0
-		for _, e := range m.Unfinished {
+		for _, e := range m.UnfinishedJobs {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l

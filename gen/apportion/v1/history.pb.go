@@ -78,6 +78,7 @@ func (WaitState) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_history_proto_rawDescGZIP(), []int{0}
 }
 
+// GetHistoryRequest asks what jobs waited for, and what queues deserved and held.
 type GetHistoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the snapshot. Required.
@@ -284,9 +285,9 @@ func (x *GetHistoryResponse) GetUnrecordedJobs() uint32 {
 type HistoryGap struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The last version before it.
-	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	StartTime int64 `protobuf:"varint,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// The first version after it.
-	Until         int64 `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
+	EndTime       int64 `protobuf:"varint,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -321,16 +322,16 @@ func (*HistoryGap) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_history_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *HistoryGap) GetFrom() int64 {
+func (x *HistoryGap) GetStartTime() int64 {
 	if x != nil {
-		return x.From
+		return x.StartTime
 	}
 	return 0
 }
 
-func (x *HistoryGap) GetUntil() int64 {
+func (x *HistoryGap) GetEndTime() int64 {
 	if x != nil {
-		return x.Until
+		return x.EndTime
 	}
 	return 0
 }
@@ -450,9 +451,9 @@ type CauseInterval struct {
 	// Name of the resource that the reason is about. Empty: it is about none.
 	Resource string `protobuf:"bytes,5,opt,name=resource,proto3" json:"resource,omitempty"`
 	// When the cause was seen first.
-	From int64 `protobuf:"varint,6,opt,name=from,proto3" json:"from,omitempty"`
+	StartTime int64 `protobuf:"varint,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// When it was first seen no more. If it lasts: the last version.
-	Until int64 `protobuf:"varint,7,opt,name=until,proto3" json:"until,omitempty"`
+	EndTime int64 `protobuf:"varint,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// It was seen in the last version.
 	Lasts bool `protobuf:"varint,8,opt,name=lasts,proto3" json:"lasts,omitempty"`
 	// Number of versions in which it was seen.
@@ -530,16 +531,16 @@ func (x *CauseInterval) GetResource() string {
 	return ""
 }
 
-func (x *CauseInterval) GetFrom() int64 {
+func (x *CauseInterval) GetStartTime() int64 {
 	if x != nil {
-		return x.From
+		return x.StartTime
 	}
 	return 0
 }
 
-func (x *CauseInterval) GetUntil() int64 {
+func (x *CauseInterval) GetEndTime() int64 {
 	if x != nil {
-		return x.Until
+		return x.EndTime
 	}
 	return 0
 }
@@ -667,9 +668,9 @@ func (x *QueueHistory) GetSamples() []*QueueSample {
 type QueueSample struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Time of the first version.
-	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	StartTime int64 `protobuf:"varint,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Time of the last version.
-	Until int64 `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
+	EndTime int64 `protobuf:"varint,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Number of the versions.
 	Versions uint32 `protobuf:"varint,3,opt,name=versions,proto3" json:"versions,omitempty"`
 	// Number of jobs that waited.
@@ -710,16 +711,16 @@ func (*QueueSample) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_history_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *QueueSample) GetFrom() int64 {
+func (x *QueueSample) GetStartTime() int64 {
 	if x != nil {
-		return x.From
+		return x.StartTime
 	}
 	return 0
 }
 
-func (x *QueueSample) GetUntil() int64 {
+func (x *QueueSample) GetEndTime() int64 {
 	if x != nil {
-		return x.Until
+		return x.EndTime
 	}
 	return 0
 }
@@ -840,11 +841,12 @@ const file_apportion_v1_history_proto_rawDesc = "" +
 	"\x04jobs\x18\b \x03(\v2\x18.apportion.v1.JobHistoryR\x04jobs\x122\n" +
 	"\x06queues\x18\t \x03(\v2\x1a.apportion.v1.QueueHistoryR\x06queues\x12'\n" +
 	"\x0funrecorded_jobs\x18\n" +
-	" \x01(\rR\x0eunrecordedJobs\"6\n" +
+	" \x01(\rR\x0eunrecordedJobs\"F\n" +
 	"\n" +
-	"HistoryGap\x12\x12\n" +
-	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x14\n" +
-	"\x05until\x18\x02 \x01(\x03R\x05until\"\xde\x01\n" +
+	"HistoryGap\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\x03R\tstartTime\x12\x19\n" +
+	"\bend_time\x18\x02 \x01(\x03R\aendTime\"\xde\x01\n" +
 	"\n" +
 	"JobHistory\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
@@ -853,15 +855,16 @@ const file_apportion_v1_history_proto_rawDesc = "" +
 	"\x05state\x18\x04 \x01(\x0e2\x17.apportion.v1.WaitStateR\x05state\x12\x14\n" +
 	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x14\n" +
 	"\x05ended\x18\x06 \x01(\x03R\x05ended\x129\n" +
-	"\tintervals\x18\a \x03(\v2\x1b.apportion.v1.CauseIntervalR\tintervals\"\xde\x02\n" +
+	"\tintervals\x18\a \x03(\v2\x1b.apportion.v1.CauseIntervalR\tintervals\"\xee\x02\n" +
 	"\rCauseInterval\x126\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
 	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
 	"\x04code\x18\x03 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x1a\n" +
-	"\bresource\x18\x05 \x01(\tR\bresource\x12\x12\n" +
-	"\x04from\x18\x06 \x01(\x03R\x04from\x12\x14\n" +
-	"\x05until\x18\a \x01(\x03R\x05until\x12\x14\n" +
+	"\bresource\x18\x05 \x01(\tR\bresource\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\x06 \x01(\x03R\tstartTime\x12\x19\n" +
+	"\bend_time\x18\a \x01(\x03R\aendTime\x12\x14\n" +
 	"\x05lasts\x18\b \x01(\bR\x05lasts\x12\x1a\n" +
 	"\bversions\x18\t \x01(\rR\bversions\x12\x16\n" +
 	"\x06merged\x18\n" +
@@ -875,10 +878,11 @@ const file_apportion_v1_history_proto_rawDesc = "" +
 	"\n" +
 	"dimensions\x18\x05 \x03(\tR\n" +
 	"dimensions\x123\n" +
-	"\asamples\x18\x06 \x03(\v2\x19.apportion.v1.QueueSampleR\asamples\"\xab\x01\n" +
-	"\vQueueSample\x12\x12\n" +
-	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x14\n" +
-	"\x05until\x18\x02 \x01(\x03R\x05until\x12\x1a\n" +
+	"\asamples\x18\x06 \x03(\v2\x19.apportion.v1.QueueSampleR\asamples\"\xbb\x01\n" +
+	"\vQueueSample\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\x03R\tstartTime\x12\x19\n" +
+	"\bend_time\x18\x02 \x01(\x03R\aendTime\x12\x1a\n" +
 	"\bversions\x18\x03 \x01(\rR\bversions\x12!\n" +
 	"\fwaiting_jobs\x18\x04 \x01(\x01R\vwaitingJobs\x123\n" +
 	"\aamounts\x18\x05 \x03(\v2\x19.apportion.v1.QueueAmountR\aamounts\"\x7f\n" +

@@ -224,13 +224,13 @@ func (m *HistoryGap) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Until != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Until))
+	if m.EndTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndTime))
 		i--
 		dAtA[i] = 0x10
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.StartTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartTime))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -375,13 +375,13 @@ func (m *CauseInterval) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x40
 	}
-	if m.Until != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Until))
+	if m.EndTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndTime))
 		i--
 		dAtA[i] = 0x38
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.StartTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartTime))
 		i--
 		dAtA[i] = 0x30
 	}
@@ -546,13 +546,13 @@ func (m *QueueSample) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x18
 	}
-	if m.Until != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Until))
+	if m.EndTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndTime))
 		i--
 		dAtA[i] = 0x10
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.StartTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartTime))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -701,11 +701,11 @@ func (m *HistoryGap) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.StartTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartTime))
 	}
-	if m.Until != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Until))
+	if m.EndTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.EndTime))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -771,11 +771,11 @@ func (m *CauseInterval) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.StartTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartTime))
 	}
-	if m.Until != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Until))
+	if m.EndTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.EndTime))
 	}
 	if m.Lasts {
 		n += 2
@@ -835,11 +835,11 @@ func (m *QueueSample) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.StartTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartTime))
 	}
-	if m.Until != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Until))
+	if m.EndTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.EndTime))
 	}
 	if m.Versions != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Versions))

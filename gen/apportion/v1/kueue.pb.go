@@ -79,11 +79,15 @@ type KueueChoice int32
 
 const (
 	// None, but the search is not forbidden, as in Kueue for an absent value.
-	KueueChoice_KUEUE_CHOICE_UNSPECIFIED                   KueueChoice = 0
-	KueueChoice_KUEUE_CHOICE_NEVER                         KueueChoice = 1
-	KueueChoice_KUEUE_CHOICE_LOWER_PRIORITY                KueueChoice = 2
+	KueueChoice_KUEUE_CHOICE_UNSPECIFIED KueueChoice = 0
+	// None. No search is made.
+	KueueChoice_KUEUE_CHOICE_NEVER KueueChoice = 1
+	// Those of lower priority.
+	KueueChoice_KUEUE_CHOICE_LOWER_PRIORITY KueueChoice = 2
+	// Those of lower priority, and newer ones of equal priority.
 	KueueChoice_KUEUE_CHOICE_LOWER_OR_NEWER_EQUAL_PRIORITY KueueChoice = 3
-	KueueChoice_KUEUE_CHOICE_ANY                           KueueChoice = 4
+	// All.
+	KueueChoice_KUEUE_CHOICE_ANY KueueChoice = 4
 )
 
 // Enum value maps for KueueChoice.
@@ -204,6 +208,7 @@ func (KueueWithheld) EnumDescriptor() ([]byte, []int) {
 type KueueUnjudged int32
 
 const (
+	// An error in a snapshot, never sent.
 	KueueUnjudged_KUEUE_UNJUDGED_UNSPECIFIED KueueUnjudged = 0
 	// Topology-aware placement.
 	KueueUnjudged_KUEUE_UNJUDGED_TOPOLOGY KueueUnjudged = 1
@@ -394,6 +399,7 @@ func (KueueMode) EnumDescriptor() ([]byte, []int) {
 type KueueCause int32
 
 const (
+	// It fits, or was not judged.
 	KueueCause_KUEUE_CAUSE_UNSPECIFIED KueueCause = 0
 	// There is quota for it, and it is in use.
 	KueueCause_KUEUE_CAUSE_WAITING_FOR_QUOTA KueueCause = 1
@@ -451,7 +457,8 @@ type KueuePossibility int32
 
 const (
 	// There was none.
-	KueuePossibility_KUEUE_POSSIBILITY_UNSPECIFIED   KueuePossibility = 0
+	KueuePossibility_KUEUE_POSSIBILITY_UNSPECIFIED KueuePossibility = 0
+	// No workload may be evicted.
 	KueuePossibility_KUEUE_POSSIBILITY_NO_CANDIDATES KueuePossibility = 1
 	// Victims in the own queue.
 	KueuePossibility_KUEUE_POSSIBILITY_PREEMPT KueuePossibility = 2
@@ -506,6 +513,7 @@ func (KueuePossibility) EnumDescriptor() ([]byte, []int) {
 type KueueLackKind int32
 
 const (
+	// Never sent.
 	KueueLackKind_KUEUE_LACK_KIND_UNSPECIFIED KueueLackKind = 0
 	// The flavor does not exist.
 	KueueLackKind_KUEUE_LACK_KIND_FLAVOR_MISSING KueueLackKind = 1
@@ -659,11 +667,16 @@ func (KueueDecision) EnumDescriptor() ([]byte, []int) {
 type KueueVictimReason int32
 
 const (
-	KueueVictimReason_KUEUE_VICTIM_REASON_UNSPECIFIED                       KueueVictimReason = 0
-	KueueVictimReason_KUEUE_VICTIM_REASON_IN_CLUSTER_QUEUE                  KueueVictimReason = 1
-	KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_RECLAMATION             KueueVictimReason = 2
+	// Never sent.
+	KueueVictimReason_KUEUE_VICTIM_REASON_UNSPECIFIED KueueVictimReason = 0
+	// It is of the same queue.
+	KueueVictimReason_KUEUE_VICTIM_REASON_IN_CLUSTER_QUEUE KueueVictimReason = 1
+	// Its queue borrows what the claimant's queue has by its quota.
+	KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_RECLAMATION KueueVictimReason = 2
+	// The same, and the claimant's queue borrows, too.
 	KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_RECLAIM_WHILE_BORROWING KueueVictimReason = 3
-	KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_FAIR_SHARING            KueueVictimReason = 4
+	// Its queue has a larger share.
+	KueueVictimReason_KUEUE_VICTIM_REASON_IN_COHORT_FAIR_SHARING KueueVictimReason = 4
 )
 
 // Enum value maps for KueueVictimReason.
@@ -1349,7 +1362,7 @@ type KueueToleration struct {
 	// Empty: every key.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Empty: Equal.
-	Operator string `protobuf:"bytes,2,opt,name=operator,proto3" json:"operator,omitempty"`
+	Comparison string `protobuf:"bytes,2,opt,name=comparison,proto3" json:"comparison,omitempty"`
 	// May be empty.
 	Value string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
 	// Empty: every effect.
@@ -1395,9 +1408,9 @@ func (x *KueueToleration) GetKey() string {
 	return ""
 }
 
-func (x *KueueToleration) GetOperator() string {
+func (x *KueueToleration) GetComparison() string {
 	if x != nil {
-		return x.Operator
+		return x.Comparison
 	}
 	return ""
 }
@@ -1737,9 +1750,9 @@ type KueueLocalQueue struct {
 	// Fair weight, finite and not negative. Absent: 1.
 	Weight *float64 `protobuf:"fixed64,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	// The decayed usage.
-	Consumed []*KueueUsage `protobuf:"bytes,4,rep,name=consumed,proto3" json:"consumed,omitempty"`
+	ConsumedUsages []*KueueUsage `protobuf:"bytes,4,rep,name=consumed_usages,json=consumedUsages,proto3" json:"consumed_usages,omitempty"`
 	// What admissions since the last sample add.
-	Penalty       []*KueueUsage `protobuf:"bytes,5,rep,name=penalty,proto3" json:"penalty,omitempty"`
+	PenaltyUsages []*KueueUsage `protobuf:"bytes,5,rep,name=penalty_usages,json=penaltyUsages,proto3" json:"penalty_usages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1795,16 +1808,16 @@ func (x *KueueLocalQueue) GetWeight() float64 {
 	return 0
 }
 
-func (x *KueueLocalQueue) GetConsumed() []*KueueUsage {
+func (x *KueueLocalQueue) GetConsumedUsages() []*KueueUsage {
 	if x != nil {
-		return x.Consumed
+		return x.ConsumedUsages
 	}
 	return nil
 }
 
-func (x *KueueLocalQueue) GetPenalty() []*KueueUsage {
+func (x *KueueLocalQueue) GetPenaltyUsages() []*KueueUsage {
 	if x != nil {
-		return x.Penalty
+		return x.PenaltyUsages
 	}
 	return nil
 }
@@ -2141,7 +2154,7 @@ type KueueWorkload struct {
 	// Unspecified: it may be nominated.
 	Withheld KueueWithheld `protobuf:"varint,9,opt,name=withheld,proto3,enum=apportion.v1.KueueWithheld" json:"withheld,omitempty"`
 	// Each at most once.
-	Unjudged []KueueUnjudged `protobuf:"varint,10,rep,packed,name=unjudged,proto3,enum=apportion.v1.KueueUnjudged" json:"unjudged,omitempty"`
+	UnjudgedParts []KueueUnjudged `protobuf:"varint,10,rep,packed,name=unjudged_parts,json=unjudgedParts,proto3,enum=apportion.v1.KueueUnjudged" json:"unjudged_parts,omitempty"`
 	// When it was evicted because its pods were not ready in time. Absent: it was not.
 	TimeoutTime *int64 `protobuf:"varint,11,opt,name=timeout_time,json=timeoutTime,proto3,oneof" json:"timeout_time,omitempty"`
 	// The objects that own it. People may name it by them.
@@ -2243,9 +2256,9 @@ func (x *KueueWorkload) GetWithheld() KueueWithheld {
 	return KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED
 }
 
-func (x *KueueWorkload) GetUnjudged() []KueueUnjudged {
+func (x *KueueWorkload) GetUnjudgedParts() []KueueUnjudged {
 	if x != nil {
-		return x.Unjudged
+		return x.UnjudgedParts
 	}
 	return nil
 }
@@ -2335,9 +2348,9 @@ type KueuePodSet struct {
 	// Of the pods.
 	Tolerations []*KueueToleration `protobuf:"bytes,6,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
 	// Of the pods.
-	NodeSelector []*KueueLabel `protobuf:"bytes,7,rep,name=node_selector,json=nodeSelector,proto3" json:"node_selector,omitempty"`
+	SelectorLabels []*KueueLabel `protobuf:"bytes,7,rep,name=selector_labels,json=selectorLabels,proto3" json:"selector_labels,omitempty"`
 	// Terms of the required node affinity, of which one must match.
-	NodeAffinity  []*KueueNodeTerm `protobuf:"bytes,8,rep,name=node_affinity,json=nodeAffinity,proto3" json:"node_affinity,omitempty"`
+	AffinityTerms []*KueueNodeTerm `protobuf:"bytes,8,rep,name=affinity_terms,json=affinityTerms,proto3" json:"affinity_terms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2414,16 +2427,16 @@ func (x *KueuePodSet) GetTolerations() []*KueueToleration {
 	return nil
 }
 
-func (x *KueuePodSet) GetNodeSelector() []*KueueLabel {
+func (x *KueuePodSet) GetSelectorLabels() []*KueueLabel {
 	if x != nil {
-		return x.NodeSelector
+		return x.SelectorLabels
 	}
 	return nil
 }
 
-func (x *KueuePodSet) GetNodeAffinity() []*KueueNodeTerm {
+func (x *KueuePodSet) GetAffinityTerms() []*KueueNodeTerm {
 	if x != nil {
-		return x.NodeAffinity
+		return x.AffinityTerms
 	}
 	return nil
 }
@@ -2535,7 +2548,7 @@ type KueueRequirement struct {
 	// The label.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// In, NotIn, Exists, DoesNotExist, Gt or Lt.
-	Operator string `protobuf:"bytes,2,opt,name=operator,proto3" json:"operator,omitempty"`
+	Comparison string `protobuf:"bytes,2,opt,name=comparison,proto3" json:"comparison,omitempty"`
 	// As the operator needs them.
 	Values        []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2579,9 +2592,9 @@ func (x *KueueRequirement) GetKey() string {
 	return ""
 }
 
-func (x *KueueRequirement) GetOperator() string {
+func (x *KueueRequirement) GetComparison() string {
 	if x != nil {
-		return x.Operator
+		return x.Comparison
 	}
 	return ""
 }
@@ -2647,7 +2660,7 @@ type KueueAdmittedPodSet struct {
 	// Not negative. Absent: that of the pod set.
 	Count *int32 `protobuf:"varint,2,opt,name=count,proto3,oneof" json:"count,omitempty"`
 	// Usage of all pods together.
-	Usage         []*KueueFlavoredUsage `protobuf:"bytes,3,rep,name=usage,proto3" json:"usage,omitempty"`
+	Usages        []*KueueFlavoredUsage `protobuf:"bytes,3,rep,name=usages,proto3" json:"usages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2696,9 +2709,9 @@ func (x *KueueAdmittedPodSet) GetCount() int32 {
 	return 0
 }
 
-func (x *KueueAdmittedPodSet) GetUsage() []*KueueFlavoredUsage {
+func (x *KueueAdmittedPodSet) GetUsages() []*KueueFlavoredUsage {
 	if x != nil {
-		return x.Usage
+		return x.Usages
 	}
 	return nil
 }
@@ -3171,7 +3184,7 @@ type KueueNomination struct {
 	// It holds quota already.
 	Admitted bool `protobuf:"varint,9,opt,name=admitted,proto3" json:"admitted,omitempty"`
 	// What Kueue also decides and this answer does not.
-	Unjudged []KueueUnjudged `protobuf:"varint,10,rep,packed,name=unjudged,proto3,enum=apportion.v1.KueueUnjudged" json:"unjudged,omitempty"`
+	UnjudgedParts []KueueUnjudged `protobuf:"varint,10,rep,packed,name=unjudged_parts,json=unjudgedParts,proto3,enum=apportion.v1.KueueUnjudged" json:"unjudged_parts,omitempty"`
 	// What a cycle decides of it.
 	Decision KueueDecision `protobuf:"varint,11,opt,name=decision,proto3,enum=apportion.v1.KueueDecision" json:"decision,omitempty"`
 	// The answer in a few sentences.
@@ -3281,9 +3294,9 @@ func (x *KueueNomination) GetAdmitted() bool {
 	return false
 }
 
-func (x *KueueNomination) GetUnjudged() []KueueUnjudged {
+func (x *KueueNomination) GetUnjudgedParts() []KueueUnjudged {
 	if x != nil {
-		return x.Unjudged
+		return x.UnjudgedParts
 	}
 	return nil
 }
@@ -3837,10 +3850,12 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"KueueTaint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
-	"\x06effect\x18\x03 \x01(\tR\x06effect\"m\n" +
+	"\x06effect\x18\x03 \x01(\tR\x06effect\"q\n" +
 	"\x0fKueueToleration\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
-	"\boperator\x18\x02 \x01(\tR\boperator\x12\x14\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
+	"\n" +
+	"comparison\x18\x02 \x01(\tR\n" +
+	"comparison\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\tR\x05value\x12\x16\n" +
 	"\x06effect\x18\x04 \x01(\tR\x06effect\"\x9b\x01\n" +
 	"\vKueueCohort\x12\x12\n" +
@@ -3866,13 +3881,13 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\n" +
 	"KueueCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06active\x18\x02 \x01(\bR\x06active\"\xd5\x01\n" +
+	"\x06active\x18\x02 \x01(\bR\x06active\"\xef\x01\n" +
 	"\x0fKueueLocalQueue\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
-	"\x06weight\x18\x03 \x01(\x01H\x00R\x06weight\x88\x01\x01\x124\n" +
-	"\bconsumed\x18\x04 \x03(\v2\x18.apportion.v1.KueueUsageR\bconsumed\x122\n" +
-	"\apenalty\x18\x05 \x03(\v2\x18.apportion.v1.KueueUsageR\apenaltyB\t\n" +
+	"\x06weight\x18\x03 \x01(\x01H\x00R\x06weight\x88\x01\x01\x12A\n" +
+	"\x0fconsumed_usages\x18\x04 \x03(\v2\x18.apportion.v1.KueueUsageR\x0econsumedUsages\x12?\n" +
+	"\x0epenalty_usages\x18\x05 \x03(\v2\x18.apportion.v1.KueueUsageR\rpenaltyUsagesB\t\n" +
 	"\a_weight\"8\n" +
 	"\n" +
 	"KueueUsage\x12\x12\n" +
@@ -3903,7 +3918,7 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\vborrow_next\x18\x01 \x01(\bR\n" +
 	"borrowNext\x12!\n" +
 	"\fpreempt_stop\x18\x02 \x01(\bR\vpreemptStop\x12+\n" +
-	"\x11prefer_preemption\x18\x03 \x01(\bR\x10preferPreemption\"\x83\x05\n" +
+	"\x11prefer_preemption\x18\x03 \x01(\bR\x10preferPreemption\"\x8e\x05\n" +
 	"\rKueueWorkload\x12$\n" +
 	"\vlocal_queue\x18\x01 \x01(\rH\x00R\n" +
 	"localQueue\x88\x01\x01\x12%\n" +
@@ -3914,9 +3929,9 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\aevicted\x18\x06 \x01(\bR\aevicted\x124\n" +
 	"\bpod_sets\x18\a \x03(\v2\x19.apportion.v1.KueuePodSetR\apodSets\x12:\n" +
 	"\tadmission\x18\b \x01(\v2\x1c.apportion.v1.KueueAdmissionR\tadmission\x127\n" +
-	"\bwithheld\x18\t \x01(\x0e2\x1b.apportion.v1.KueueWithheldR\bwithheld\x127\n" +
-	"\bunjudged\x18\n" +
-	" \x03(\x0e2\x1b.apportion.v1.KueueUnjudgedR\bunjudged\x12&\n" +
+	"\bwithheld\x18\t \x01(\x0e2\x1b.apportion.v1.KueueWithheldR\bwithheld\x12B\n" +
+	"\x0eunjudged_parts\x18\n" +
+	" \x03(\x0e2\x1b.apportion.v1.KueueUnjudgedR\runjudgedParts\x12&\n" +
 	"\ftimeout_time\x18\v \x01(\x03H\x04R\vtimeoutTime\x88\x01\x01\x123\n" +
 	"\aorigins\x18\f \x03(\v2\x19.apportion.v1.KueueOriginR\aoriginsB\x0e\n" +
 	"\f_local_queueB\x0f\n" +
@@ -3926,33 +3941,35 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\r_timeout_time\"5\n" +
 	"\vKueueOrigin\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x82\x03\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x88\x03\n" +
 	"\vKueuePodSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12 \n" +
 	"\tmin_count\x18\x03 \x01(\x05H\x00R\bminCount\x88\x01\x01\x12 \n" +
 	"\vreclaimable\x18\x04 \x01(\x05R\vreclaimable\x125\n" +
 	"\brequests\x18\x05 \x03(\v2\x19.apportion.v1.KueueAmountR\brequests\x12?\n" +
-	"\vtolerations\x18\x06 \x03(\v2\x1d.apportion.v1.KueueTolerationR\vtolerations\x12=\n" +
-	"\rnode_selector\x18\a \x03(\v2\x18.apportion.v1.KueueLabelR\fnodeSelector\x12@\n" +
-	"\rnode_affinity\x18\b \x03(\v2\x1b.apportion.v1.KueueNodeTermR\fnodeAffinityB\f\n" +
+	"\vtolerations\x18\x06 \x03(\v2\x1d.apportion.v1.KueueTolerationR\vtolerations\x12A\n" +
+	"\x0fselector_labels\x18\a \x03(\v2\x18.apportion.v1.KueueLabelR\x0eselectorLabels\x12B\n" +
+	"\x0eaffinity_terms\x18\b \x03(\v2\x1b.apportion.v1.KueueNodeTermR\raffinityTermsB\f\n" +
 	"\n" +
 	"_min_count\"9\n" +
 	"\vKueueAmount\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"Q\n" +
 	"\rKueueNodeTerm\x12@\n" +
-	"\vexpressions\x18\x01 \x03(\v2\x1e.apportion.v1.KueueRequirementR\vexpressions\"X\n" +
+	"\vexpressions\x18\x01 \x03(\v2\x1e.apportion.v1.KueueRequirementR\vexpressions\"\\\n" +
 	"\x10KueueRequirement\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
-	"\boperator\x18\x02 \x01(\tR\boperator\x12\x16\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
+	"\n" +
+	"comparison\x18\x02 \x01(\tR\n" +
+	"comparison\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\tR\x06values\"N\n" +
 	"\x0eKueueAdmission\x12<\n" +
-	"\bpod_sets\x18\x01 \x03(\v2!.apportion.v1.KueueAdmittedPodSetR\apodSets\"\x86\x01\n" +
+	"\bpod_sets\x18\x01 \x03(\v2!.apportion.v1.KueueAdmittedPodSetR\apodSets\"\x88\x01\n" +
 	"\x13KueueAdmittedPodSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
-	"\x05count\x18\x02 \x01(\x05H\x00R\x05count\x88\x01\x01\x126\n" +
-	"\x05usage\x18\x03 \x03(\v2 .apportion.v1.KueueFlavoredUsageR\x05usageB\b\n" +
+	"\x05count\x18\x02 \x01(\x05H\x00R\x05count\x88\x01\x01\x128\n" +
+	"\x06usages\x18\x03 \x03(\v2 .apportion.v1.KueueFlavoredUsageR\x06usagesB\b\n" +
 	"\x06_count\"p\n" +
 	"\x12KueueFlavoredUsage\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
@@ -3993,7 +4010,7 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\bconsumed\x18\x05 \x01(\x01R\bconsumed\x12\x18\n" +
 	"\apenalty\x18\x06 \x01(\x01R\apenalty\x12\x14\n" +
 	"\x05usage\x18\a \x01(\x01R\x05usage\x12\x1b\n" +
-	"\thalf_life\x18\b \x01(\x03R\bhalfLife\"\xe0\x05\n" +
+	"\thalf_life\x18\b \x01(\x03R\bhalfLife\"\xeb\x05\n" +
 	"\x0fKueueNomination\x12+\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x17.apportion.v1.KueueModeR\x04mode\x12\x18\n" +
 	"\aborrows\x18\x02 \x01(\rR\aborrows\x12>\n" +
@@ -4003,9 +4020,9 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\avictims\x18\x06 \x03(\v2\x19.apportion.v1.KueueVictimR\avictims\x129\n" +
 	"\binactive\x18\a \x01(\x0e2\x1d.apportion.v1.KueueInactivityR\binactive\x127\n" +
 	"\bwithheld\x18\b \x01(\x0e2\x1b.apportion.v1.KueueWithheldR\bwithheld\x12\x1a\n" +
-	"\badmitted\x18\t \x01(\bR\badmitted\x127\n" +
-	"\bunjudged\x18\n" +
-	" \x03(\x0e2\x1b.apportion.v1.KueueUnjudgedR\bunjudged\x127\n" +
+	"\badmitted\x18\t \x01(\bR\badmitted\x12B\n" +
+	"\x0eunjudged_parts\x18\n" +
+	" \x03(\x0e2\x1b.apportion.v1.KueueUnjudgedR\runjudgedParts\x127\n" +
 	"\bdecision\x18\v \x01(\x0e2\x1b.apportion.v1.KueueDecisionR\bdecision\x12\x12\n" +
 	"\x04text\x18\f \x01(\tR\x04text\x12\x18\n" +
 	"\amissing\x18\r \x01(\tR\amissing\x12\x1b\n" +
@@ -4208,8 +4225,8 @@ var file_apportion_v1_kueue_proto_depIdxs = []int32{
 	22, // 12: apportion.v1.KueueCohort.groups:type_name -> apportion.v1.KueueResourceGroup
 	23, // 13: apportion.v1.KueueResourceGroup.flavors:type_name -> apportion.v1.KueueFlavorQuotas
 	24, // 14: apportion.v1.KueueFlavorQuotas.resources:type_name -> apportion.v1.KueueQuota
-	27, // 15: apportion.v1.KueueLocalQueue.consumed:type_name -> apportion.v1.KueueUsage
-	27, // 16: apportion.v1.KueueLocalQueue.penalty:type_name -> apportion.v1.KueueUsage
+	27, // 15: apportion.v1.KueueLocalQueue.consumed_usages:type_name -> apportion.v1.KueueUsage
+	27, // 16: apportion.v1.KueueLocalQueue.penalty_usages:type_name -> apportion.v1.KueueUsage
 	22, // 17: apportion.v1.KueueQueue.groups:type_name -> apportion.v1.KueueResourceGroup
 	29, // 18: apportion.v1.KueueQueue.preemption:type_name -> apportion.v1.KueuePreemption
 	30, // 19: apportion.v1.KueueQueue.fungibility:type_name -> apportion.v1.KueueFungibility
@@ -4218,15 +4235,15 @@ var file_apportion_v1_kueue_proto_depIdxs = []int32{
 	33, // 22: apportion.v1.KueueWorkload.pod_sets:type_name -> apportion.v1.KueuePodSet
 	37, // 23: apportion.v1.KueueWorkload.admission:type_name -> apportion.v1.KueueAdmission
 	2,  // 24: apportion.v1.KueueWorkload.withheld:type_name -> apportion.v1.KueueWithheld
-	3,  // 25: apportion.v1.KueueWorkload.unjudged:type_name -> apportion.v1.KueueUnjudged
+	3,  // 25: apportion.v1.KueueWorkload.unjudged_parts:type_name -> apportion.v1.KueueUnjudged
 	32, // 26: apportion.v1.KueueWorkload.origins:type_name -> apportion.v1.KueueOrigin
 	34, // 27: apportion.v1.KueuePodSet.requests:type_name -> apportion.v1.KueueAmount
 	20, // 28: apportion.v1.KueuePodSet.tolerations:type_name -> apportion.v1.KueueToleration
-	18, // 29: apportion.v1.KueuePodSet.node_selector:type_name -> apportion.v1.KueueLabel
-	35, // 30: apportion.v1.KueuePodSet.node_affinity:type_name -> apportion.v1.KueueNodeTerm
+	18, // 29: apportion.v1.KueuePodSet.selector_labels:type_name -> apportion.v1.KueueLabel
+	35, // 30: apportion.v1.KueuePodSet.affinity_terms:type_name -> apportion.v1.KueueNodeTerm
 	36, // 31: apportion.v1.KueueNodeTerm.expressions:type_name -> apportion.v1.KueueRequirement
 	38, // 32: apportion.v1.KueueAdmission.pod_sets:type_name -> apportion.v1.KueueAdmittedPodSet
-	39, // 33: apportion.v1.KueueAdmittedPodSet.usage:type_name -> apportion.v1.KueueFlavoredUsage
+	39, // 33: apportion.v1.KueueAdmittedPodSet.usages:type_name -> apportion.v1.KueueFlavoredUsage
 	41, // 34: apportion.v1.KueueShare.accounts:type_name -> apportion.v1.KueueAccount
 	4,  // 35: apportion.v1.KueueShare.inactive:type_name -> apportion.v1.KueueInactivity
 	40, // 36: apportion.v1.KueueCohortShare.share:type_name -> apportion.v1.KueueShare
@@ -4236,7 +4253,7 @@ var file_apportion_v1_kueue_proto_depIdxs = []int32{
 	49, // 40: apportion.v1.KueueNomination.victims:type_name -> apportion.v1.KueueVictim
 	4,  // 41: apportion.v1.KueueNomination.inactive:type_name -> apportion.v1.KueueInactivity
 	2,  // 42: apportion.v1.KueueNomination.withheld:type_name -> apportion.v1.KueueWithheld
-	3,  // 43: apportion.v1.KueueNomination.unjudged:type_name -> apportion.v1.KueueUnjudged
+	3,  // 43: apportion.v1.KueueNomination.unjudged_parts:type_name -> apportion.v1.KueueUnjudged
 	9,  // 44: apportion.v1.KueueNomination.decision:type_name -> apportion.v1.KueueDecision
 	43, // 45: apportion.v1.KueueNomination.local:type_name -> apportion.v1.KueueLocalShare
 	5,  // 46: apportion.v1.KueuePodSetAssignment.mode:type_name -> apportion.v1.KueueMode

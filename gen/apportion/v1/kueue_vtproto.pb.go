@@ -681,10 +681,10 @@ func (m *KueueToleration) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1a
 	}
-	if len(m.Operator) > 0 {
-		i -= len(m.Operator)
-		copy(dAtA[i:], m.Operator)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Operator)))
+	if len(m.Comparison) > 0 {
+		i -= len(m.Comparison)
+		copy(dAtA[i:], m.Comparison)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Comparison)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -1004,9 +1004,9 @@ func (m *KueueLocalQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Penalty) > 0 {
-		for iNdEx := len(m.Penalty) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Penalty[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.PenaltyUsages) > 0 {
+		for iNdEx := len(m.PenaltyUsages) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.PenaltyUsages[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1016,9 +1016,9 @@ func (m *KueueLocalQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x2a
 		}
 	}
-	if len(m.Consumed) > 0 {
-		for iNdEx := len(m.Consumed) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Consumed[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.ConsumedUsages) > 0 {
+		for iNdEx := len(m.ConsumedUsages) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.ConsumedUsages[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1382,14 +1382,14 @@ func (m *KueueWorkload) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x58
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedParts) > 0 {
 		var pksize2 int
-		for _, num := range m.Unjudged {
+		for _, num := range m.UnjudgedParts {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Unjudged {
+		for _, num1 := range m.UnjudgedParts {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -1545,9 +1545,9 @@ func (m *KueuePodSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.NodeAffinity) > 0 {
-		for iNdEx := len(m.NodeAffinity) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.NodeAffinity[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.AffinityTerms) > 0 {
+		for iNdEx := len(m.AffinityTerms) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.AffinityTerms[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1557,9 +1557,9 @@ func (m *KueuePodSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x42
 		}
 	}
-	if len(m.NodeSelector) > 0 {
-		for iNdEx := len(m.NodeSelector) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.NodeSelector[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.SelectorLabels) > 0 {
+		for iNdEx := len(m.SelectorLabels) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.SelectorLabels[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1747,10 +1747,10 @@ func (m *KueueRequirement) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x1a
 		}
 	}
-	if len(m.Operator) > 0 {
-		i -= len(m.Operator)
-		copy(dAtA[i:], m.Operator)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Operator)))
+	if len(m.Comparison) > 0 {
+		i -= len(m.Comparison)
+		copy(dAtA[i:], m.Comparison)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Comparison)))
 		i--
 		dAtA[i] = 0x12
 	}
@@ -1839,9 +1839,9 @@ func (m *KueueAdmittedPodSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Usage) > 0 {
-		for iNdEx := len(m.Usage) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Usage[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Usages) > 0 {
+		for iNdEx := len(m.Usages) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Usages[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -2295,14 +2295,14 @@ func (m *KueueNomination) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x58
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedParts) > 0 {
 		var pksize2 int
-		for _, num := range m.Unjudged {
+		for _, num := range m.UnjudgedParts {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Unjudged {
+		for _, num1 := range m.UnjudgedParts {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -2982,7 +2982,7 @@ func (m *KueueToleration) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.Operator)
+	l = len(m.Comparison)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -3124,14 +3124,14 @@ func (m *KueueLocalQueue) SizeVT() (n int) {
 	if m.Weight != nil {
 		n += 9
 	}
-	if len(m.Consumed) > 0 {
-		for _, e := range m.Consumed {
+	if len(m.ConsumedUsages) > 0 {
+		for _, e := range m.ConsumedUsages {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Penalty) > 0 {
-		for _, e := range m.Penalty {
+	if len(m.PenaltyUsages) > 0 {
+		for _, e := range m.PenaltyUsages {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3281,9 +3281,9 @@ func (m *KueueWorkload) SizeVT() (n int) {
 	if m.Withheld != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Withheld))
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedParts) > 0 {
 		l = 0
-		for _, e := range m.Unjudged {
+		for _, e := range m.UnjudgedParts {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -3350,14 +3350,14 @@ func (m *KueuePodSet) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.NodeSelector) > 0 {
-		for _, e := range m.NodeSelector {
+	if len(m.SelectorLabels) > 0 {
+		for _, e := range m.SelectorLabels {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.NodeAffinity) > 0 {
-		for _, e := range m.NodeAffinity {
+	if len(m.AffinityTerms) > 0 {
+		for _, e := range m.AffinityTerms {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3409,7 +3409,7 @@ func (m *KueueRequirement) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.Operator)
+	l = len(m.Comparison)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
@@ -3452,8 +3452,8 @@ func (m *KueueAdmittedPodSet) SizeVT() (n int) {
 	if m.Count != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Count))
 	}
-	if len(m.Usage) > 0 {
-		for _, e := range m.Usage {
+	if len(m.Usages) > 0 {
+		for _, e := range m.Usages {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3651,9 +3651,9 @@ func (m *KueueNomination) SizeVT() (n int) {
 	if m.Admitted {
 		n += 2
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedParts) > 0 {
 		l = 0
-		for _, e := range m.Unjudged {
+		for _, e := range m.UnjudgedParts {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l

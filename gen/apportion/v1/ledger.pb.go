@@ -82,6 +82,7 @@ func (UsagePeriod) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{0}
 }
 
+// GetUsageRequest asks who used what, or what became of budgets.
 type GetUsageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the snapshot. Required.
@@ -89,9 +90,9 @@ type GetUsageRequest struct {
 	// Queues, by name. Empty: all that the caller may see.
 	Queues []string `protobuf:"bytes,2,rep,name=queues,proto3" json:"queues,omitempty"`
 	// Unix nanoseconds where the first period begins. Absent: where the ledger begins.
-	From *int64 `protobuf:"varint,3,opt,name=from,proto3,oneof" json:"from,omitempty"`
+	StartTime *int64 `protobuf:"varint,3,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
 	// Unix nanoseconds where the last period ends. Absent: where the last epoch with use ends.
-	Until *int64 `protobuf:"varint,4,opt,name=until,proto3,oneof" json:"until,omitempty"`
+	EndTime *int64 `protobuf:"varint,4,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
 	// How long a period is.
 	Period UsagePeriod `protobuf:"varint,5,opt,name=period,proto3,enum=apportion.v1.UsagePeriod" json:"period,omitempty"`
 	// Also what owners used in each queue.
@@ -148,16 +149,16 @@ func (x *GetUsageRequest) GetQueues() []string {
 	return nil
 }
 
-func (x *GetUsageRequest) GetFrom() int64 {
-	if x != nil && x.From != nil {
-		return *x.From
+func (x *GetUsageRequest) GetStartTime() int64 {
+	if x != nil && x.StartTime != nil {
+		return *x.StartTime
 	}
 	return 0
 }
 
-func (x *GetUsageRequest) GetUntil() int64 {
-	if x != nil && x.Until != nil {
-		return *x.Until
+func (x *GetUsageRequest) GetEndTime() int64 {
+	if x != nil && x.EndTime != nil {
+		return *x.EndTime
 	}
 	return 0
 }
@@ -304,9 +305,9 @@ func (x *GetUsageResponse) GetBudgets() []*BudgetUse {
 type UsageInterval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unix nanoseconds.
-	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	StartTime int64 `protobuf:"varint,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Unix nanoseconds.
-	Until int64 `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
+	EndTime int64 `protobuf:"varint,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// By queue and owner. What used nothing is not listed.
 	Queues        []*QueueUse `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -343,16 +344,16 @@ func (*UsageInterval) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *UsageInterval) GetFrom() int64 {
+func (x *UsageInterval) GetStartTime() int64 {
 	if x != nil {
-		return x.From
+		return x.StartTime
 	}
 	return 0
 }
 
-func (x *UsageInterval) GetUntil() int64 {
+func (x *UsageInterval) GetEndTime() int64 {
 	if x != nil {
-		return x.Until
+		return x.EndTime
 	}
 	return 0
 }
@@ -447,9 +448,9 @@ type BudgetUse struct {
 	// What a period overspends is taken from the next one.
 	Carry bool `protobuf:"varint,3,opt,name=carry,proto3" json:"carry,omitempty"`
 	// Unix nanoseconds where the period begins.
-	From int64 `protobuf:"varint,4,opt,name=from,proto3" json:"from,omitempty"`
+	StartTime int64 `protobuf:"varint,4,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Unix nanoseconds where the next period begins. Absent: there is none.
-	Until *int64 `protobuf:"varint,5,opt,name=until,proto3,oneof" json:"until,omitempty"`
+	EndTime *int64 `protobuf:"varint,5,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
 	// The amount of the period.
 	Amount *Usage `protobuf:"bytes,6,opt,name=amount,proto3" json:"amount,omitempty"`
 	// What is left of the amount after what the periods before overspent, at least 0.
@@ -513,16 +514,16 @@ func (x *BudgetUse) GetCarry() bool {
 	return false
 }
 
-func (x *BudgetUse) GetFrom() int64 {
+func (x *BudgetUse) GetStartTime() int64 {
 	if x != nil {
-		return x.From
+		return x.StartTime
 	}
 	return 0
 }
 
-func (x *BudgetUse) GetUntil() int64 {
-	if x != nil && x.Until != nil {
-		return *x.Until
+func (x *BudgetUse) GetEndTime() int64 {
+	if x != nil && x.EndTime != nil {
+		return *x.EndTime
 	}
 	return 0
 }
@@ -559,20 +560,21 @@ var File_apportion_v1_ledger_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_ledger_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/ledger.proto\x12\fapportion.v1\x1a\x1bapportion/v1/snapshot.proto\"\x89\x02\n" +
+	"\x19apportion/v1/ledger.proto\x12\fapportion.v1\x1a\x1bapportion/v1/snapshot.proto\"\xa2\x02\n" +
 	"\x0fGetUsageRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x17\n" +
-	"\x04from\x18\x03 \x01(\x03H\x00R\x04from\x88\x01\x01\x12\x19\n" +
-	"\x05until\x18\x04 \x01(\x03H\x01R\x05until\x88\x01\x01\x121\n" +
+	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\"\n" +
+	"\n" +
+	"start_time\x18\x03 \x01(\x03H\x00R\tstartTime\x88\x01\x01\x12\x1e\n" +
+	"\bend_time\x18\x04 \x01(\x03H\x01R\aendTime\x88\x01\x01\x121\n" +
 	"\x06period\x18\x05 \x01(\x0e2\x19.apportion.v1.UsagePeriodR\x06period\x12\x16\n" +
 	"\x06owners\x18\x06 \x01(\bR\x06owners\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\a \x03(\tR\n" +
 	"dimensions\x12\x18\n" +
-	"\abudgets\x18\b \x01(\bR\abudgetsB\a\n" +
-	"\x05_fromB\b\n" +
-	"\x06_until\"\xc3\x02\n" +
+	"\abudgets\x18\b \x01(\bR\abudgetsB\r\n" +
+	"\v_start_timeB\v\n" +
+	"\t_end_time\"\xc3\x02\n" +
 	"\x10GetUsageResponse\x12\x1b\n" +
 	"\x06begins\x18\x01 \x01(\x03H\x00R\x06begins\x88\x01\x01\x12\x12\n" +
 	"\x04ends\x18\x02 \x01(\x03R\x04ends\x12#\n" +
@@ -584,28 +586,30 @@ const file_apportion_v1_ledger_proto_rawDesc = "" +
 	"\x06quanta\x18\x06 \x03(\x04R\x06quanta\x129\n" +
 	"\tintervals\x18\a \x03(\v2\x1b.apportion.v1.UsageIntervalR\tintervals\x121\n" +
 	"\abudgets\x18\b \x03(\v2\x17.apportion.v1.BudgetUseR\abudgetsB\t\n" +
-	"\a_begins\"i\n" +
-	"\rUsageInterval\x12\x12\n" +
-	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x14\n" +
-	"\x05until\x18\x02 \x01(\x03R\x05until\x12.\n" +
+	"\a_begins\"y\n" +
+	"\rUsageInterval\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\x03R\tstartTime\x12\x19\n" +
+	"\bend_time\x18\x02 \x01(\x03R\aendTime\x12.\n" +
 	"\x06queues\x18\x03 \x03(\v2\x16.apportion.v1.QueueUseR\x06queues\"\x9d\x01\n" +
 	"\bQueueUse\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x19\n" +
 	"\x05owner\x18\x02 \x01(\tH\x00R\x05owner\x88\x01\x01\x12'\n" +
 	"\x04used\x18\x03 \x01(\v2\x13.apportion.v1.UsageR\x04used\x12-\n" +
 	"\adecayed\x18\x04 \x01(\v2\x13.apportion.v1.UsageR\adecayedB\b\n" +
-	"\x06_owner\"\xd3\x02\n" +
+	"\x06_owner\"\xe6\x02\n" +
 	"\tBudgetUse\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12,\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x18.apportion.v1.BudgetKindR\x04kind\x12\x14\n" +
-	"\x05carry\x18\x03 \x01(\bR\x05carry\x12\x12\n" +
-	"\x04from\x18\x04 \x01(\x03R\x04from\x12\x19\n" +
-	"\x05until\x18\x05 \x01(\x03H\x00R\x05until\x88\x01\x01\x12+\n" +
+	"\x05carry\x18\x03 \x01(\bR\x05carry\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\x04 \x01(\x03R\tstartTime\x12\x1e\n" +
+	"\bend_time\x18\x05 \x01(\x03H\x00R\aendTime\x88\x01\x01\x12+\n" +
 	"\x06amount\x18\x06 \x01(\v2\x13.apportion.v1.UsageR\x06amount\x12-\n" +
 	"\agranted\x18\a \x01(\v2\x13.apportion.v1.UsageR\agranted\x12)\n" +
 	"\x05spent\x18\b \x01(\v2\x13.apportion.v1.UsageR\x05spent\x12,\n" +
-	"\x05users\x18\t \x03(\v2\x16.apportion.v1.QueueUseR\x05usersB\b\n" +
-	"\x06_until*\x88\x01\n" +
+	"\x05users\x18\t \x03(\v2\x16.apportion.v1.QueueUseR\x05usersB\v\n" +
+	"\t_end_time*\x88\x01\n" +
 	"\vUsagePeriod\x12\x1c\n" +
 	"\x18USAGE_PERIOD_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10USAGE_PERIOD_DAY\x10\x01\x12\x15\n" +

@@ -80,13 +80,13 @@ func (m *GetUsageRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x28
 	}
-	if m.Until != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Until))
+	if m.EndTime != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.EndTime))
 		i--
 		dAtA[i] = 0x20
 	}
-	if m.From != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.From))
+	if m.StartTime != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.StartTime))
 		i--
 		dAtA[i] = 0x18
 	}
@@ -257,13 +257,13 @@ func (m *UsageInterval) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x1a
 		}
 	}
-	if m.Until != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Until))
+	if m.EndTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndTime))
 		i--
 		dAtA[i] = 0x10
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.StartTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartTime))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -409,13 +409,13 @@ func (m *BudgetUse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x32
 	}
-	if m.Until != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Until))
+	if m.EndTime != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.EndTime))
 		i--
 		dAtA[i] = 0x28
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.StartTime != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartTime))
 		i--
 		dAtA[i] = 0x20
 	}
@@ -460,11 +460,11 @@ func (m *GetUsageRequest) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if m.From != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.From))
+	if m.StartTime != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.StartTime))
 	}
-	if m.Until != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Until))
+	if m.EndTime != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.EndTime))
 	}
 	if m.Period != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Period))
@@ -538,11 +538,11 @@ func (m *UsageInterval) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.StartTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartTime))
 	}
-	if m.Until != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Until))
+	if m.EndTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.EndTime))
 	}
 	if len(m.Queues) > 0 {
 		for _, e := range m.Queues {
@@ -596,11 +596,11 @@ func (m *BudgetUse) SizeVT() (n int) {
 	if m.Carry {
 		n += 2
 	}
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.StartTime != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartTime))
 	}
-	if m.Until != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Until))
+	if m.EndTime != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.EndTime))
 	}
 	if m.Amount != nil {
 		l = m.Amount.SizeVT()

@@ -25,6 +25,7 @@ const (
 type PlanOutcome int32
 
 const (
+	// Never sent.
 	PlanOutcome_PLAN_OUTCOME_UNSPECIFIED PlanOutcome = 0
 	// There is a plan.
 	PlanOutcome_PLAN_OUTCOME_MADE PlanOutcome = 1
@@ -82,6 +83,7 @@ func (PlanOutcome) EnumDescriptor() ([]byte, []int) {
 type VictimReturn int32
 
 const (
+	// Never sent.
 	VictimReturn_VICTIM_RETURN_UNSPECIFIED VictimReturn = 0
 	// It could not get its place back.
 	VictimReturn_VICTIM_RETURN_NONE VictimReturn = 1
@@ -165,9 +167,9 @@ type PlanAnswer struct {
 	Freed *Resource `protobuf:"bytes,10,opt,name=freed,proto3" json:"freed,omitempty"`
 	// Only with a policy that reclaims by plans, and with victims of other queues: the decrease of what the job's queue lacks of each line
 	// (guarantee, fair share, entitlement), as a share of the cluster summed over the dimensions.
-	Fall []*Fraction `protobuf:"bytes,11,rep,name=fall,proto3" json:"fall,omitempty"`
-	// Increase of what the victims' queues lack of each line. Lexicographically less than `fall`.
-	Rise []*Fraction `protobuf:"bytes,12,rep,name=rise,proto3" json:"rise,omitempty"`
+	Falls []*Fraction `protobuf:"bytes,11,rep,name=falls,proto3" json:"falls,omitempty"`
+	// Increase of what the victims' queues lack of each line. Lexicographically less than `falls`.
+	Rises []*Fraction `protobuf:"bytes,12,rep,name=rises,proto3" json:"rises,omitempty"`
 	// Why there is no plan. Absent with a plan.
 	Miss *PlanMiss `protobuf:"bytes,13,opt,name=miss,proto3" json:"miss,omitempty"`
 	// The number of nodes and sets of victims for which the search evaluated the policy.
@@ -175,7 +177,7 @@ type PlanAnswer struct {
 	// The whole answer in a few sentences.
 	Text string `protobuf:"bytes,15,opt,name=text,proto3" json:"text,omitempty"`
 	// Placement constraints of the waiting tasks that are not evaluated: whether the tasks can be placed also depends on them.
-	Unjudged []PlacementConstraint `protobuf:"varint,16,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	UnjudgedConstraints []PlacementConstraint `protobuf:"varint,16,rep,packed,name=unjudged_constraints,json=unjudgedConstraints,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged_constraints,omitempty"`
 	// Only with the policy `kueue`, which decides about the job as a whole: its flavors and the jobs that it evicts. There are no placements and
 	// no evictions of tasks then. `ready` says that the job fits once the victims have left.
 	Kueue *KueueNomination `protobuf:"bytes,17,opt,name=kueue,proto3" json:"kueue,omitempty"`
@@ -286,16 +288,16 @@ func (x *PlanAnswer) GetFreed() *Resource {
 	return nil
 }
 
-func (x *PlanAnswer) GetFall() []*Fraction {
+func (x *PlanAnswer) GetFalls() []*Fraction {
 	if x != nil {
-		return x.Fall
+		return x.Falls
 	}
 	return nil
 }
 
-func (x *PlanAnswer) GetRise() []*Fraction {
+func (x *PlanAnswer) GetRises() []*Fraction {
 	if x != nil {
-		return x.Rise
+		return x.Rises
 	}
 	return nil
 }
@@ -321,9 +323,9 @@ func (x *PlanAnswer) GetText() string {
 	return ""
 }
 
-func (x *PlanAnswer) GetUnjudged() []PlacementConstraint {
+func (x *PlanAnswer) GetUnjudgedConstraints() []PlacementConstraint {
 	if x != nil {
-		return x.Unjudged
+		return x.UnjudgedConstraints
 	}
 	return nil
 }
@@ -573,7 +575,7 @@ var File_apportion_v1_plan_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xae\x05\n" +
+	"\x17apportion/v1/plan.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc9\x05\n" +
 	"\n" +
 	"PlanAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
@@ -588,13 +590,13 @@ const file_apportion_v1_plan_proto_rawDesc = "" +
 	"placements\x127\n" +
 	"\avictims\x18\t \x03(\v2\x1d.apportion.v1.PlannedEvictionR\avictims\x12,\n" +
 	"\x05freed\x18\n" +
-	" \x01(\v2\x16.apportion.v1.ResourceR\x05freed\x12*\n" +
-	"\x04fall\x18\v \x03(\v2\x16.apportion.v1.FractionR\x04fall\x12*\n" +
-	"\x04rise\x18\f \x03(\v2\x16.apportion.v1.FractionR\x04rise\x12*\n" +
+	" \x01(\v2\x16.apportion.v1.ResourceR\x05freed\x12,\n" +
+	"\x05falls\x18\v \x03(\v2\x16.apportion.v1.FractionR\x05falls\x12,\n" +
+	"\x05rises\x18\f \x03(\v2\x16.apportion.v1.FractionR\x05rises\x12*\n" +
 	"\x04miss\x18\r \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x12\x16\n" +
 	"\x06looked\x18\x0e \x01(\rR\x06looked\x12\x12\n" +
-	"\x04text\x18\x0f \x01(\tR\x04text\x12=\n" +
-	"\bunjudged\x18\x10 \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x123\n" +
+	"\x04text\x18\x0f \x01(\tR\x04text\x12T\n" +
+	"\x14unjudged_constraints\x18\x10 \x03(\x0e2!.apportion.v1.PlacementConstraintR\x13unjudgedConstraints\x123\n" +
 	"\x05kueue\x18\x11 \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\x12\x1b\n" +
 	"\tby_chance\x18\x12 \x01(\bR\bbyChance\"\x8e\x01\n" +
 	"\x10PlannedPlacement\x12\x12\n" +
@@ -627,8 +629,8 @@ const file_apportion_v1_plan_proto_rawDesc = "" +
 	"\x19VICTIM_RETURN_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12VICTIM_RETURN_NONE\x10\x01\x12\x1e\n" +
 	"\x1aVICTIM_RETURN_SERVED_FIRST\x10\x02\x12\x1c\n" +
-	"\x18VICTIM_RETURN_TAKES_BACK\x10\x03B\\\n" +
-	"\x10dev.apportion.v1B\tPlanProtoP\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x18VICTIM_RETURN_TAKES_BACK\x10\x03BQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_plan_proto_rawDescOnce sync.Once
@@ -661,10 +663,10 @@ var file_apportion_v1_plan_proto_depIdxs = []int32{
 	3,  // 1: apportion.v1.PlanAnswer.placements:type_name -> apportion.v1.PlannedPlacement
 	4,  // 2: apportion.v1.PlanAnswer.victims:type_name -> apportion.v1.PlannedEviction
 	5,  // 3: apportion.v1.PlanAnswer.freed:type_name -> apportion.v1.Resource
-	6,  // 4: apportion.v1.PlanAnswer.fall:type_name -> apportion.v1.Fraction
-	6,  // 5: apportion.v1.PlanAnswer.rise:type_name -> apportion.v1.Fraction
+	6,  // 4: apportion.v1.PlanAnswer.falls:type_name -> apportion.v1.Fraction
+	6,  // 5: apportion.v1.PlanAnswer.rises:type_name -> apportion.v1.Fraction
 	7,  // 6: apportion.v1.PlanAnswer.miss:type_name -> apportion.v1.PlanMiss
-	8,  // 7: apportion.v1.PlanAnswer.unjudged:type_name -> apportion.v1.PlacementConstraint
+	8,  // 7: apportion.v1.PlanAnswer.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
 	9,  // 8: apportion.v1.PlanAnswer.kueue:type_name -> apportion.v1.KueueNomination
 	5,  // 9: apportion.v1.PlannedEviction.freed:type_name -> apportion.v1.Resource
 	1,  // 10: apportion.v1.PlannedEviction.returns:type_name -> apportion.v1.VictimReturn

@@ -70,14 +70,14 @@ func (m *PlanAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x8a
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		var pksize2 int
-		for _, num := range m.Unjudged {
+		for _, num := range m.UnjudgedConstraints {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Unjudged {
+		for _, num1 := range m.UnjudgedConstraints {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -115,9 +115,9 @@ func (m *PlanAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x6a
 	}
-	if len(m.Rise) > 0 {
-		for iNdEx := len(m.Rise) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Rise[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Rises) > 0 {
+		for iNdEx := len(m.Rises) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Rises[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -127,9 +127,9 @@ func (m *PlanAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x62
 		}
 	}
-	if len(m.Fall) > 0 {
-		for iNdEx := len(m.Fall) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Fall[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Falls) > 0 {
+		for iNdEx := len(m.Falls) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Falls[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -460,14 +460,14 @@ func (m *PlanAnswer) SizeVT() (n int) {
 		l = m.Freed.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Fall) > 0 {
-		for _, e := range m.Fall {
+	if len(m.Falls) > 0 {
+		for _, e := range m.Falls {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Rise) > 0 {
-		for _, e := range m.Rise {
+	if len(m.Rises) > 0 {
+		for _, e := range m.Rises {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -483,9 +483,9 @@ func (m *PlanAnswer) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		l = 0
-		for _, e := range m.Unjudged {
+		for _, e := range m.UnjudgedConstraints {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 2 + protohelpers.SizeOfVarint(uint64(l)) + l

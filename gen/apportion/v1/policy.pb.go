@@ -135,23 +135,39 @@ func (TierWalk) EnumDescriptor() ([]byte, []int) {
 type Decision int32
 
 const (
-	Decision_DECISION_UNSPECIFIED   Decision = 0
-	Decision_DECISION_QUEUE_ORDER   Decision = 1
-	Decision_DECISION_JOB_ORDER     Decision = 2
-	Decision_DECISION_TASK_ORDER    Decision = 3
-	Decision_DECISION_JOB_READY     Decision = 4
+	// An error.
+	Decision_DECISION_UNSPECIFIED Decision = 0
+	// The order of queues.
+	Decision_DECISION_QUEUE_ORDER Decision = 1
+	// The order of jobs of a queue.
+	Decision_DECISION_JOB_ORDER Decision = 2
+	// The order of tasks of a job.
+	Decision_DECISION_TASK_ORDER Decision = 3
+	// Whether a job has its minimum.
+	Decision_DECISION_JOB_READY Decision = 4
+	// Whether a job has its minimum once tasks that are being released are gone.
 	Decision_DECISION_JOB_PIPELINED Decision = 5
-	Decision_DECISION_JOB_STARVING  Decision = 6
-	Decision_DECISION_JOB_ENQUEUED  Decision = 7
-	Decision_DECISION_OVERUSED      Decision = 8
-	Decision_DECISION_ALLOCATABLE   Decision = 9
-	Decision_DECISION_PREEMPTIVE    Decision = 10
-	Decision_DECISION_RECLAIMABLE   Decision = 11
-	Decision_DECISION_PREEMPTABLE   Decision = 12
-	Decision_DECISION_PREDICATE     Decision = 13
-	Decision_DECISION_NODE_ORDER    Decision = 14
+	// Whether a job lacks tasks, so that it may evict.
+	Decision_DECISION_JOB_STARVING Decision = 6
+	// Whether a job may enter its queue.
+	Decision_DECISION_JOB_ENQUEUED Decision = 7
+	// Whether a queue is not served because it holds too much.
+	Decision_DECISION_OVERUSED Decision = 8
+	// Whether a queue may use more.
+	Decision_DECISION_ALLOCATABLE Decision = 9
+	// Whether a queue may take from others.
+	Decision_DECISION_PREEMPTIVE Decision = 10
+	// Which tasks of other queues may be evicted.
+	Decision_DECISION_RECLAIMABLE Decision = 11
+	// Which tasks of the same queue may be evicted.
+	Decision_DECISION_PREEMPTABLE Decision = 12
+	// Whether a node may take a task.
+	Decision_DECISION_PREDICATE Decision = 13
+	// The scores of nodes.
+	Decision_DECISION_NODE_ORDER Decision = 14
 	// Volcano has no switch for the following two decisions; Apportion has.
-	Decision_DECISION_JOB_VALID          Decision = 15
+	Decision_DECISION_JOB_VALID Decision = 15
+	// The order in which queues lose tasks.
 	Decision_DECISION_VICTIM_QUEUE_ORDER Decision = 16
 )
 
@@ -448,6 +464,8 @@ func (x *Tier) GetPlugins() []*Plugin {
 // Plugin is one policy with its settings.
 type Plugin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// The policy and its settings. Required.
+	//
 	// Types that are valid to be assigned to Plugin:
 	//
 	//	*Plugin_Proportion
@@ -467,9 +485,9 @@ type Plugin struct {
 	//	*Plugin_Backfill
 	Plugin isPlugin_Plugin `protobuf_oneof:"plugin"`
 	// Decisions from which this plugin is excluded. Empty: none.
-	Disabled      []Decision `protobuf:"varint,16,rep,packed,name=disabled,proto3,enum=apportion.v1.Decision" json:"disabled,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	DisabledDecisions []Decision `protobuf:"varint,16,rep,packed,name=disabled_decisions,json=disabledDecisions,proto3,enum=apportion.v1.Decision" json:"disabled_decisions,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Plugin) Reset() {
@@ -644,9 +662,9 @@ func (x *Plugin) GetBackfill() *Backfill {
 	return nil
 }
 
-func (x *Plugin) GetDisabled() []Decision {
+func (x *Plugin) GetDisabledDecisions() []Decision {
 	if x != nil {
-		return x.Disabled
+		return x.DisabledDecisions
 	}
 	return nil
 }
@@ -1829,7 +1847,7 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\ttier_walk\x18\x02 \x01(\x0e2\x16.apportion.v1.TierWalkR\btierWalk\x12E\n" +
 	"\x0fvolcano_release\x18\x03 \x01(\x0e2\x1c.apportion.v1.VolcanoReleaseR\x0evolcanoRelease\"6\n" +
 	"\x04Tier\x12.\n" +
-	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xef\x06\n" +
+	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\x82\a\n" +
 	"\x06Plugin\x12:\n" +
 	"\n" +
 	"proportion\x18\x01 \x01(\v2\x18.apportion.v1.ProportionH\x00R\n" +
@@ -1851,8 +1869,8 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\tundecided\x18\f \x01(\v2\x17.apportion.v1.UndecidedH\x00R\tundecided\x12(\n" +
 	"\x04fair\x18\r \x01(\v2\x12.apportion.v1.FairH\x00R\x04fair\x12+\n" +
 	"\x05kueue\x18\x0e \x01(\v2\x13.apportion.v1.KueueH\x00R\x05kueue\x124\n" +
-	"\bbackfill\x18\x0f \x01(\v2\x16.apportion.v1.BackfillH\x00R\bbackfill\x122\n" +
-	"\bdisabled\x18\x10 \x03(\x0e2\x16.apportion.v1.DecisionR\bdisabledB\b\n" +
+	"\bbackfill\x18\x0f \x01(\v2\x16.apportion.v1.BackfillH\x00R\bbackfill\x12E\n" +
+	"\x12disabled_decisions\x18\x10 \x03(\x0e2\x16.apportion.v1.DecisionR\x11disabledDecisionsB\b\n" +
 	"\x06plugin\"\f\n" +
 	"\n" +
 	"Proportion\"d\n" +
@@ -2027,7 +2045,7 @@ var file_apportion_v1_policy_proto_depIdxs = []int32{
 	21, // 16: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
 	28, // 17: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
 	26, // 18: apportion.v1.Plugin.backfill:type_name -> apportion.v1.Backfill
-	2,  // 19: apportion.v1.Plugin.disabled:type_name -> apportion.v1.Decision
+	2,  // 19: apportion.v1.Plugin.disabled_decisions:type_name -> apportion.v1.Decision
 	17, // 20: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
 	4,  // 21: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
 	27, // 22: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum

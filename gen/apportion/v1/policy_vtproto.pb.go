@@ -157,14 +157,14 @@ func (m *Plugin) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i -= size
 	}
-	if len(m.Disabled) > 0 {
+	if len(m.DisabledDecisions) > 0 {
 		var pksize2 int
-		for _, num := range m.Disabled {
+		for _, num := range m.DisabledDecisions {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Disabled {
+		for _, num1 := range m.DisabledDecisions {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -1489,9 +1489,9 @@ func (m *Plugin) SizeVT() (n int) {
 	if vtmsg, ok := m.Plugin.(interface{ SizeVT() int }); ok {
 		n += vtmsg.SizeVT()
 	}
-	if len(m.Disabled) > 0 {
+	if len(m.DisabledDecisions) > 0 {
 		l = 0
-		for _, e := range m.Disabled {
+		for _, e := range m.DisabledDecisions {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 2 + protohelpers.SizeOfVarint(uint64(l)) + l

@@ -28,10 +28,12 @@ type Vote int32
 const (
 	// Never sent.
 	Vote_VOTE_UNSPECIFIED Vote = 0
-	Vote_VOTE_PERMIT      Vote = 1
+	// Yes.
+	Vote_VOTE_PERMIT Vote = 1
 	// No opinion: of a plugin only.
 	Vote_VOTE_ABSTAIN Vote = 2
-	Vote_VOTE_REJECT  Vote = 3
+	// No.
+	Vote_VOTE_REJECT Vote = 3
 )
 
 // Enum value maps for Vote.
@@ -81,6 +83,7 @@ func (Vote) EnumDescriptor() ([]byte, []int) {
 type HierarchyFault int32
 
 const (
+	// No error.
 	HierarchyFault_HIERARCHY_FAULT_UNSPECIFIED HierarchyFault = 0
 	// There is no queue named root.
 	HierarchyFault_HIERARCHY_FAULT_MISSING_ROOT HierarchyFault = 1
@@ -145,6 +148,7 @@ func (HierarchyFault) EnumDescriptor() ([]byte, []int) {
 type ReasonCode int32
 
 const (
+	// No reason.
 	ReasonCode_REASON_CODE_UNSPECIFIED ReasonCode = 0
 	// The queue's state is not open.
 	ReasonCode_REASON_CODE_QUEUE_NOT_OPEN ReasonCode = 1
@@ -197,24 +201,32 @@ const (
 	ReasonCode_REASON_CODE_PRIORITY_NOT_LOWER ReasonCode = 45
 	// have, the claimant's share after gaining, is above limit, the victim's share after losing.
 	ReasonCode_REASON_CODE_SHARE_NOT_HIGHER ReasonCode = 46
-	ReasonCode_REASON_CODE_SYSTEM_CRITICAL  ReasonCode = 47
+	// The candidate has a priority class of the system.
+	ReasonCode_REASON_CODE_SYSTEM_CRITICAL ReasonCode = 47
+	// The candidate is in the namespace of the system.
 	ReasonCode_REASON_CODE_SYSTEM_NAMESPACE ReasonCode = 48
 	// have nanoseconds since scheduling < limit, the cooldown.
 	ReasonCode_REASON_CODE_COOLDOWN ReasonCode = 49
 	// The claimant's queue does not come before the candidate's in the tree of hierarchical DRF.
 	ReasonCode_REASON_CODE_HIERARCHY_ORDER ReasonCode = 50
 	// The action itself does not consider the candidate (eligible_only).
-	ReasonCode_REASON_CODE_NOT_RUNNING           ReasonCode = 51
-	ReasonCode_REASON_CODE_NOT_PREEMPTABLE       ReasonCode = 52
+	ReasonCode_REASON_CODE_NOT_RUNNING ReasonCode = 51
+	// The candidate may not be preempted.
+	ReasonCode_REASON_CODE_NOT_PREEMPTABLE ReasonCode = 52
+	// Nothing may be reclaimed from the candidate's queue.
 	ReasonCode_REASON_CODE_QUEUE_NOT_RECLAIMABLE ReasonCode = 53
-	ReasonCode_REASON_CODE_SAME_QUEUE            ReasonCode = 54
-	ReasonCode_REASON_CODE_OTHER_QUEUE           ReasonCode = 55
-	ReasonCode_REASON_CODE_BEST_EFFORT_VICTIM    ReasonCode = 56
+	// The candidate is of the claimant's queue (reclaim).
+	ReasonCode_REASON_CODE_SAME_QUEUE ReasonCode = 54
+	// The candidate is of another queue (preempt).
+	ReasonCode_REASON_CODE_OTHER_QUEUE ReasonCode = 55
+	// The candidate requests nothing.
+	ReasonCode_REASON_CODE_BEST_EFFORT_VICTIM ReasonCode = 56
 	// The deciding tier did not choose this candidate, although no single plugin protects it.
 	ReasonCode_REASON_CODE_NOT_IN_DECIDING_TIER ReasonCode = 57
 	// Already being released, or listed twice.
 	ReasonCode_REASON_CODE_NOT_A_CANDIDATE ReasonCode = 58
-	ReasonCode_REASON_CODE_SAME_JOB        ReasonCode = 59
+	// The candidate is of the claimant's job.
+	ReasonCode_REASON_CODE_SAME_JOB ReasonCode = 59
 	// The node has no node-group label, and the plugin is strict or the queue has affinities.
 	ReasonCode_REASON_CODE_NODE_GROUP_MISSING ReasonCode = 70
 	// The node's group is in no affinity list of the queue.
@@ -490,6 +502,7 @@ func (ReasonCode) EnumDescriptor() ([]byte, []int) {
 type WarningCode int32
 
 const (
+	// Never sent.
 	WarningCode_WARNING_CODE_UNSPECIFIED WarningCode = 0
 	// The sum of guarantees exceeds the cluster in some dimension.
 	WarningCode_WARNING_CODE_GUARANTEES_EXCEED_TOTAL WarningCode = 1
@@ -639,10 +652,12 @@ func (WarningCode) EnumDescriptor() ([]byte, []int) {
 type ErrorReason int32
 
 const (
+	// Never sent.
 	ErrorReason_ERROR_REASON_UNSPECIFIED ErrorReason = 0
 	// The snapshot has violations; a google.rpc.BadRequest lists the first 50 by path, metadata `violations` counts all.
 	ErrorReason_ERROR_REASON_INVALID_SNAPSHOT ErrorReason = 1
-	ErrorReason_ERROR_REASON_INVALID_POLICY   ErrorReason = 2
+	// The policy is invalid.
+	ErrorReason_ERROR_REASON_INVALID_POLICY ErrorReason = 2
 	// A step is malformed, or refers to something that does not exist.
 	ErrorReason_ERROR_REASON_INVALID_STEP ErrorReason = 3
 	// The request has no snapshot or digest, no policy, or no question.
@@ -662,8 +677,10 @@ const (
 	// The caller's deadline, or the server's, has passed; nothing was changed.
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 10
 	// The messages of a stream arrived in an invalid order.
-	ErrorReason_ERROR_REASON_PROTOCOL          ErrorReason = 11
-	ErrorReason_ERROR_REASON_UNAUTHENTICATED   ErrorReason = 12
+	ErrorReason_ERROR_REASON_PROTOCOL ErrorReason = 11
+	// The caller is not known.
+	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 12
+	// The caller may not do that.
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 13
 	// An internal error of the server; it was logged.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 14
@@ -767,6 +784,7 @@ func (ErrorReason) EnumDescriptor() ([]byte, []int) {
 type ProportionEnd int32
 
 const (
+	// Never sent.
 	ProportionEnd_PROPORTION_END_UNSPECIFIED ProportionEnd = 0
 	// Nothing is left to divide.
 	ProportionEnd_PROPORTION_END_NOTHING_REMAINS ProportionEnd = 1
@@ -1749,7 +1767,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x14REASON_CODE_RESERVED\x10o\x12\x1d\n" +
 	"\x19REASON_CODE_NOT_NOMINATED\x10x\x12\x19\n" +
 	"\x15REASON_CODE_NO_FLAVOR\x10y\x12\x1c\n" +
-	"\x18REASON_CODE_QUOTA_IN_USE\x10z*\x82\b\n" +
+	"\x18REASON_CODE_QUOTA_IN_USE\x10z*\xfc\a\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1778,7 +1796,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1aWARNING_CODE_MEMORY_SWINGS\x10\x18\x12&\n" +
 	"\"WARNING_CODE_BUDGET_CUTS_GUARANTEE\x10\x19\x12&\n" +
 	"\"WARNING_CODE_BUDGET_WITHOUT_EFFECT\x10\x1a\x12#\n" +
-	"\x1fWARNING_CODE_RESERVATIONS_BLOCK\x10\x1b\"\x04\b\x0e\x10\x0e*\xf5\x05\n" +
+	"\x1fWARNING_CODE_RESERVATIONS_BLOCK\x10\x1b*\xf5\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +
@@ -1802,12 +1820,12 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1cERROR_REASON_DIGEST_MISMATCH\x10\x12\x12(\n" +
 	"$ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND\x10\x13\x12#\n" +
 	"\x1fERROR_REASON_SNAPSHOT_NOT_READY\x10\x14\x12$\n" +
-	" ERROR_REASON_SNAPSHOT_INCOMPLETE\x10\x15*\x95\x01\n" +
+	" ERROR_REASON_SNAPSHOT_INCOMPLETE\x10\x15*\x8f\x01\n" +
 	"\rProportionEnd\x12\x1e\n" +
 	"\x1aPROPORTION_END_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1ePROPORTION_END_NOTHING_REMAINS\x10\x01\x12\x1c\n" +
 	"\x18PROPORTION_END_NO_WEIGHT\x10\x02\x12\x1c\n" +
-	"\x18PROPORTION_END_UNCHANGED\x10\x03\"\x04\b\x04\x10\x04BQ\n" +
+	"\x18PROPORTION_END_UNCHANGED\x10\x03BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (

@@ -25,6 +25,7 @@ const (
 type RemedyOutcome int32
 
 const (
+	// Never sent.
 	RemedyOutcome_REMEDY_OUTCOME_UNSPECIFIED RemedyOutcome = 0
 	// There is at least one remedy.
 	RemedyOutcome_REMEDY_OUTCOME_FOUND RemedyOutcome = 1
@@ -90,6 +91,7 @@ func (RemedyOutcome) EnumDescriptor() ([]byte, []int) {
 type RemedyKind int32
 
 const (
+	// Never sent.
 	RemedyKind_REMEDY_KIND_UNSPECIFIED RemedyKind = 0
 	// The gang needs fewer tasks.
 	RemedyKind_REMEDY_KIND_MINIMUM RemedyKind = 1
@@ -215,6 +217,7 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 type RemedyField int32
 
 const (
+	// Never sent.
 	RemedyField_REMEDY_FIELD_UNSPECIFIED RemedyField = 0
 	// Queue.capability of a dimension.
 	RemedyField_REMEDY_FIELD_QUEUE_CAPABILITY RemedyField = 1
@@ -328,6 +331,7 @@ func (RemedyField) EnumDescriptor() ([]byte, []int) {
 type UntriedBound int32
 
 const (
+	// The limit has no count.
 	UntriedBound_UNTRIED_BOUND_UNSPECIFIED UntriedBound = 0
 	// Shapes of nodes. Nodes of one shape offer the same resources and are in the same group and node sets.
 	UntriedBound_UNTRIED_BOUND_SHAPES UntriedBound = 1
@@ -404,6 +408,7 @@ func (UntriedBound) EnumDescriptor() ([]byte, []int) {
 type UntriedCause int32
 
 const (
+	// Never sent.
 	UntriedCause_UNTRIED_CAUSE_UNSPECIFIED UntriedCause = 0
 	// The cluster, the queue or the job has nothing of that kind.
 	UntriedCause_UNTRIED_CAUSE_NONE_THERE UntriedCause = 1
@@ -482,15 +487,15 @@ type RemediesAnswer struct {
 	Remedies []*Remedy `protobuf:"bytes,6,rep,name=remedies,proto3" json:"remedies,omitempty"`
 	// The kinds that were not tried, or not completely, in the order of the kinds. A kind that is in neither list was tried and does not
 	// help.
-	Untried []*UntriedRemedy `protobuf:"bytes,7,rep,name=untried,proto3" json:"untried,omitempty"`
+	UntriedKinds []*UntriedRemedy `protobuf:"bytes,7,rep,name=untried_kinds,json=untriedKinds,proto3" json:"untried_kinds,omitempty"`
 	// Number of changed clusters that were tried.
 	Tries uint32 `protobuf:"varint,8,opt,name=tries,proto3" json:"tries,omitempty"`
 	// The whole answer in a few sentences.
 	Text string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
 	// Placement constraints of the waiting tasks that are not evaluated: whether the job runs, now or with a remedy, also depends on them.
-	Unjudged []PlacementConstraint `protobuf:"varint,10,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	UnjudgedConstraints []PlacementConstraint `protobuf:"varint,10,rep,packed,name=unjudged_constraints,json=unjudgedConstraints,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged_constraints,omitempty"`
 	// Only with the policy `kueue`: how the job is admitted now. It runs if it fits and no other job of its queue holds it back. Kinds about
-	// nodes and about what queues deserve do not apply, and are not listed in `untried`.
+	// nodes and about what queues deserve do not apply, and are not listed in `untried_kinds`.
 	Kueue         *KueueNomination `protobuf:"bytes,11,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -568,9 +573,9 @@ func (x *RemediesAnswer) GetRemedies() []*Remedy {
 	return nil
 }
 
-func (x *RemediesAnswer) GetUntried() []*UntriedRemedy {
+func (x *RemediesAnswer) GetUntriedKinds() []*UntriedRemedy {
 	if x != nil {
-		return x.Untried
+		return x.UntriedKinds
 	}
 	return nil
 }
@@ -589,9 +594,9 @@ func (x *RemediesAnswer) GetText() string {
 	return ""
 }
 
-func (x *RemediesAnswer) GetUnjudged() []PlacementConstraint {
+func (x *RemediesAnswer) GetUnjudgedConstraints() []PlacementConstraint {
 	if x != nil {
-		return x.Unjudged
+		return x.UnjudgedConstraints
 	}
 	return nil
 }
@@ -625,7 +630,7 @@ type Remedy struct {
 	// The resources that these tasks, or the victims, hold.
 	Freed *Resource `protobuf:"bytes,8,opt,name=freed,proto3" json:"freed,omitempty"`
 	// The arguments of `apportion whatif` that make the same change. Empty for an EVICTION.
-	Whatif []string `protobuf:"bytes,9,rep,name=whatif,proto3" json:"whatif,omitempty"`
+	WhatifArguments []string `protobuf:"bytes,9,rep,name=whatif_arguments,json=whatifArguments,proto3" json:"whatif_arguments,omitempty"`
 	// The remedy in one sentence.
 	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
 	// The minimum number of tasks of the job afterwards. Absent: unchanged.
@@ -724,9 +729,9 @@ func (x *Remedy) GetFreed() *Resource {
 	return nil
 }
 
-func (x *Remedy) GetWhatif() []string {
+func (x *Remedy) GetWhatifArguments() []string {
 	if x != nil {
-		return x.Whatif
+		return x.WhatifArguments
 	}
 	return nil
 }
@@ -1099,20 +1104,20 @@ var File_apportion_v1_remedy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xd1\x03\n" +
+	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xf3\x03\n" +
 	"\x0eRemediesAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x125\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2\x1b.apportion.v1.RemedyOutcomeR\aoutcome\x12-\n" +
 	"\x05check\x18\x04 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12.\n" +
 	"\areasons\x18\x05 \x03(\v2\x14.apportion.v1.ReasonR\areasons\x120\n" +
-	"\bremedies\x18\x06 \x03(\v2\x14.apportion.v1.RemedyR\bremedies\x125\n" +
-	"\auntried\x18\a \x03(\v2\x1b.apportion.v1.UntriedRemedyR\auntried\x12\x14\n" +
+	"\bremedies\x18\x06 \x03(\v2\x14.apportion.v1.RemedyR\bremedies\x12@\n" +
+	"\runtried_kinds\x18\a \x03(\v2\x1b.apportion.v1.UntriedRemedyR\funtriedKinds\x12\x14\n" +
 	"\x05tries\x18\b \x01(\rR\x05tries\x12\x12\n" +
-	"\x04text\x18\t \x01(\tR\x04text\x12=\n" +
-	"\bunjudged\x18\n" +
-	" \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x123\n" +
-	"\x05kueue\x18\v \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"\x93\x04\n" +
+	"\x04text\x18\t \x01(\tR\x04text\x12T\n" +
+	"\x14unjudged_constraints\x18\n" +
+	" \x03(\x0e2!.apportion.v1.PlacementConstraintR\x13unjudgedConstraints\x123\n" +
+	"\x05kueue\x18\v \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"\xa6\x04\n" +
 	"\x06Remedy\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.apportion.v1.RemedyKindR\x04kind\x12.\n" +
 	"\x05edits\x18\x02 \x03(\v2\x18.apportion.v1.RemedyEditR\x05edits\x12;\n" +
@@ -1122,8 +1127,8 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\avictims\x18\x06 \x03(\rR\avictims\x12\x1f\n" +
 	"\vended_tasks\x18\a \x01(\rR\n" +
 	"endedTasks\x12,\n" +
-	"\x05freed\x18\b \x01(\v2\x16.apportion.v1.ResourceR\x05freed\x12\x16\n" +
-	"\x06whatif\x18\t \x03(\tR\x06whatif\x12\x12\n" +
+	"\x05freed\x18\b \x01(\v2\x16.apportion.v1.ResourceR\x05freed\x12)\n" +
+	"\x10whatif_arguments\x18\t \x03(\tR\x0fwhatifArguments\x12\x12\n" +
 	"\x04text\x18\n" +
 	" \x01(\tR\x04text\x12(\n" +
 	"\rmin_available\x18\v \x01(\rH\x00R\fminAvailable\x88\x01\x01\x12\x12\n" +
@@ -1236,8 +1241,8 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x18UNTRIED_CAUSE_NONE_THERE\x10\x01\x12\x17\n" +
 	"\x13UNTRIED_CAUSE_BOUND\x10\x02\x12\x1d\n" +
 	"\x19UNTRIED_CAUSE_TRIES_SPENT\x10\x03\x12\x1c\n" +
-	"\x18UNTRIED_CAUSE_NOT_NEEDED\x10\x04B^\n" +
-	"\x10dev.apportion.v1B\vRemedyProtoP\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x18UNTRIED_CAUSE_NOT_NEEDED\x10\x04BQ\n" +
+	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
 	file_apportion_v1_remedy_proto_rawDescOnce sync.Once
@@ -1275,8 +1280,8 @@ var file_apportion_v1_remedy_proto_depIdxs = []int32{
 	10, // 1: apportion.v1.RemediesAnswer.check:type_name -> apportion.v1.CheckKind
 	11, // 2: apportion.v1.RemediesAnswer.reasons:type_name -> apportion.v1.Reason
 	6,  // 3: apportion.v1.RemediesAnswer.remedies:type_name -> apportion.v1.Remedy
-	9,  // 4: apportion.v1.RemediesAnswer.untried:type_name -> apportion.v1.UntriedRemedy
-	12, // 5: apportion.v1.RemediesAnswer.unjudged:type_name -> apportion.v1.PlacementConstraint
+	9,  // 4: apportion.v1.RemediesAnswer.untried_kinds:type_name -> apportion.v1.UntriedRemedy
+	12, // 5: apportion.v1.RemediesAnswer.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
 	13, // 6: apportion.v1.RemediesAnswer.kueue:type_name -> apportion.v1.KueueNomination
 	1,  // 7: apportion.v1.Remedy.kind:type_name -> apportion.v1.RemedyKind
 	7,  // 8: apportion.v1.Remedy.edits:type_name -> apportion.v1.RemedyEdit

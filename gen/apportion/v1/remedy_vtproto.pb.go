@@ -58,14 +58,14 @@ func (m *RemediesAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x5a
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		var pksize2 int
-		for _, num := range m.Unjudged {
+		for _, num := range m.UnjudgedConstraints {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Unjudged {
+		for _, num1 := range m.UnjudgedConstraints {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -91,9 +91,9 @@ func (m *RemediesAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x40
 	}
-	if len(m.Untried) > 0 {
-		for iNdEx := len(m.Untried) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Untried[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.UntriedKinds) > 0 {
+		for iNdEx := len(m.UntriedKinds) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.UntriedKinds[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -209,11 +209,11 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x52
 	}
-	if len(m.Whatif) > 0 {
-		for iNdEx := len(m.Whatif) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Whatif[iNdEx])
-			copy(dAtA[i:], m.Whatif[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Whatif[iNdEx])))
+	if len(m.WhatifArguments) > 0 {
+		for iNdEx := len(m.WhatifArguments) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.WhatifArguments[iNdEx])
+			copy(dAtA[i:], m.WhatifArguments[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.WhatifArguments[iNdEx])))
 			i--
 			dAtA[i] = 0x4a
 		}
@@ -589,8 +589,8 @@ func (m *RemediesAnswer) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Untried) > 0 {
-		for _, e := range m.Untried {
+	if len(m.UntriedKinds) > 0 {
+		for _, e := range m.UntriedKinds {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -602,9 +602,9 @@ func (m *RemediesAnswer) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		l = 0
-		for _, e := range m.Unjudged {
+		for _, e := range m.UnjudgedConstraints {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -659,8 +659,8 @@ func (m *Remedy) SizeVT() (n int) {
 		l = m.Freed.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Whatif) > 0 {
-		for _, s := range m.Whatif {
+	if len(m.WhatifArguments) > 0 {
+		for _, s := range m.WhatifArguments {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}

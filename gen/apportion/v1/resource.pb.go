@@ -33,9 +33,9 @@ const (
 type Resource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Indices into `dimensions`, each at most once, in any order.
-	Dimension []uint32 `protobuf:"varint,1,rep,packed,name=dimension,proto3" json:"dimension,omitempty"`
+	Dimensions []uint32 `protobuf:"varint,1,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// amount[i] belongs to dimension[i]; both lists have the same length.
-	Amount        []float64 `protobuf:"fixed64,2,rep,packed,name=amount,proto3" json:"amount,omitempty"`
+	Amounts       []float64 `protobuf:"fixed64,2,rep,packed,name=amounts,proto3" json:"amounts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -70,16 +70,16 @@ func (*Resource) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_resource_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *Resource) GetDimension() []uint32 {
+func (x *Resource) GetDimensions() []uint32 {
 	if x != nil {
-		return x.Dimension
+		return x.Dimensions
 	}
 	return nil
 }
 
-func (x *Resource) GetAmount() []float64 {
+func (x *Resource) GetAmounts() []float64 {
 	if x != nil {
-		return x.Amount
+		return x.Amounts
 	}
 	return nil
 }
@@ -143,10 +143,12 @@ var File_apportion_v1_resource_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_resource_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/resource.proto\x12\fapportion.v1\"@\n" +
-	"\bResource\x12\x1c\n" +
-	"\tdimension\x18\x01 \x03(\rR\tdimension\x12\x16\n" +
-	"\x06amount\x18\x02 \x03(\x01R\x06amount\"J\n" +
+	"\x1bapportion/v1/resource.proto\x12\fapportion.v1\"D\n" +
+	"\bResource\x12\x1e\n" +
+	"\n" +
+	"dimensions\x18\x01 \x03(\rR\n" +
+	"dimensions\x12\x18\n" +
+	"\aamounts\x18\x02 \x03(\x01R\aamounts\"J\n" +
 	"\bFraction\x12\x1c\n" +
 	"\tnumerator\x18\x01 \x01(\tR\tnumerator\x12 \n" +
 	"\vdenominator\x18\x02 \x01(\tR\vdenominatorBQ\n" +

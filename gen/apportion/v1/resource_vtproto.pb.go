@@ -48,24 +48,24 @@ func (m *Resource) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Amount) > 0 {
-		for iNdEx := len(m.Amount) - 1; iNdEx >= 0; iNdEx-- {
-			f1 := math.Float64bits(float64(m.Amount[iNdEx]))
+	if len(m.Amounts) > 0 {
+		for iNdEx := len(m.Amounts) - 1; iNdEx >= 0; iNdEx-- {
+			f1 := math.Float64bits(float64(m.Amounts[iNdEx]))
 			i -= 8
 			binary.LittleEndian.PutUint64(dAtA[i:], uint64(f1))
 		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Amount)*8))
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Amounts)*8))
 		i--
 		dAtA[i] = 0x12
 	}
-	if len(m.Dimension) > 0 {
+	if len(m.Dimensions) > 0 {
 		var pksize3 int
-		for _, num := range m.Dimension {
+		for _, num := range m.Dimensions {
 			pksize3 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize3
 		j2 := i
-		for _, num := range m.Dimension {
+		for _, num := range m.Dimensions {
 			for num >= 1<<7 {
 				dAtA[j2] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -134,15 +134,15 @@ func (m *Resource) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Dimension) > 0 {
+	if len(m.Dimensions) > 0 {
 		l = 0
-		for _, e := range m.Dimension {
+		for _, e := range m.Dimensions {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Amount) > 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Amount)*8)) + len(m.Amount)*8
+	if len(m.Amounts) > 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Amounts)*8)) + len(m.Amounts)*8
 	}
 	n += len(m.unknownFields)
 	return n

@@ -21,6 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// EvaluateSharesRequest asks for the shares of queues.
 type EvaluateSharesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -75,6 +76,7 @@ func (x *EvaluateSharesRequest) GetShares() *SharesStep {
 	return nil
 }
 
+// EvaluateSharesResponse answers an EvaluateSharesRequest.
 type EvaluateSharesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -129,6 +131,7 @@ func (x *EvaluateSharesResponse) GetShares() *SharesAnswer {
 	return nil
 }
 
+// CheckEnqueueRequest asks which jobs may enter.
 type CheckEnqueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -183,6 +186,7 @@ func (x *CheckEnqueueRequest) GetEnqueue() *EnqueueStep {
 	return nil
 }
 
+// CheckEnqueueResponse answers a CheckEnqueueRequest.
 type CheckEnqueueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -237,6 +241,7 @@ func (x *CheckEnqueueResponse) GetEnqueue() *EnqueueAnswer {
 	return nil
 }
 
+// CheckAllocatableRequest asks what queues may use.
 type CheckAllocatableRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -300,6 +305,7 @@ func (x *CheckAllocatableRequest) GetPreemptive() *PreemptiveStep {
 	return nil
 }
 
+// CheckAllocatableResponse answers a CheckAllocatableRequest.
 type CheckAllocatableResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -363,10 +369,13 @@ func (x *CheckAllocatableResponse) GetPreemptive() *PreemptiveAnswer {
 	return nil
 }
 
+// SelectVictimsRequest asks which tasks a task may evict.
 type SelectVictimsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
 	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Whose tasks. Required.
+	//
 	// Types that are valid to be assigned to Question:
 	//
 	//	*SelectVictimsRequest_Reclaim
@@ -456,6 +465,7 @@ func (*SelectVictimsRequest_Reclaim) isSelectVictimsRequest_Question() {}
 
 func (*SelectVictimsRequest_Preempt) isSelectVictimsRequest_Question() {}
 
+// SelectVictimsResponse answers a SelectVictimsRequest.
 type SelectVictimsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -510,6 +520,7 @@ func (x *SelectVictimsResponse) GetVictims() *VictimsAnswer {
 	return nil
 }
 
+// ScoreNodesRequest asks where tasks fit.
 type ScoreNodesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -564,6 +575,7 @@ func (x *ScoreNodesRequest) GetNodes() *NodesStep {
 	return nil
 }
 
+// ScoreNodesResponse answers a ScoreNodesRequest.
 type ScoreNodesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -618,6 +630,7 @@ func (x *ScoreNodesResponse) GetNodes() *NodesAnswer {
 	return nil
 }
 
+// ExplainRequest asks why jobs wait.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -672,6 +685,7 @@ func (x *ExplainRequest) GetExplain() *ExplainStep {
 	return nil
 }
 
+// ExplainResponse answers an ExplainRequest.
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -726,6 +740,7 @@ func (x *ExplainResponse) GetExplain() *ExplainAnswer {
 	return nil
 }
 
+// PlanRequest asks where a job can be placed.
 type PlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -780,6 +795,7 @@ func (x *PlanRequest) GetPlan() *PlanStep {
 	return nil
 }
 
+// PlanResponse answers a PlanRequest.
 type PlanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -834,6 +850,7 @@ func (x *PlanResponse) GetPlan() *PlanAnswer {
 	return nil
 }
 
+// RemediesRequest asks what would make a job run.
 type RemediesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -888,6 +905,7 @@ func (x *RemediesRequest) GetRemedies() *RemediesStep {
 	return nil
 }
 
+// RemediesResponse answers a RemediesRequest.
 type RemediesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -942,6 +960,7 @@ func (x *RemediesResponse) GetRemedies() *RemediesAnswer {
 	return nil
 }
 
+// ForecastRequest asks when a job starts.
 type ForecastRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -996,6 +1015,7 @@ func (x *ForecastRequest) GetForecast() *ForecastStep {
 	return nil
 }
 
+// ForecastResponse answers a ForecastRequest.
 type ForecastResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answer.
@@ -1050,6 +1070,7 @@ func (x *ForecastResponse) GetForecast() *ForecastAnswer {
 	return nil
 }
 
+// SimulateRequest has a list of steps.
 type SimulateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot and the policy. Required.
@@ -1104,6 +1125,7 @@ func (x *SimulateRequest) GetSteps() []*Step {
 	return nil
 }
 
+// SimulateResponse has the answers to the steps.
 type SimulateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the inputs of the answers.
@@ -1158,8 +1180,11 @@ func (x *SimulateResponse) GetAnswers() []*Answer {
 	return nil
 }
 
+// UploadSnapshotRequest is a part of an upload.
 type UploadSnapshotRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one.
+	//
 	// Types that are valid to be assigned to Message:
 	//
 	//	*UploadSnapshotRequest_Header
@@ -1242,6 +1267,7 @@ func (*UploadSnapshotRequest_Header) isUploadSnapshotRequest_Message() {}
 
 func (*UploadSnapshotRequest_Chunk) isUploadSnapshotRequest_Message() {}
 
+// UploadSnapshotResponse names what was uploaded.
 type UploadSnapshotResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The digest for use in calls: `sha256:` and 64 hexadecimal digits.
@@ -1305,8 +1331,11 @@ func (x *UploadSnapshotResponse) GetAlreadyHeld() bool {
 	return false
 }
 
+// RunSessionRequest is a message of the client in a session.
 type RunSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one.
+	//
 	// Types that are valid to be assigned to Message:
 	//
 	//	*RunSessionRequest_Open
@@ -1406,8 +1435,11 @@ func (*RunSessionRequest_Chunk) isRunSessionRequest_Message() {}
 
 func (*RunSessionRequest_Batch) isRunSessionRequest_Message() {}
 
+// RunSessionResponse is a message of the server in a session.
 type RunSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one.
+	//
 	// Types that are valid to be assigned to Message:
 	//
 	//	*RunSessionResponse_Opened
@@ -1507,6 +1539,7 @@ func (*RunSessionResponse_Answers) isRunSessionResponse_Message() {}
 
 func (*RunSessionResponse_GoingAway) isRunSessionResponse_Message() {}
 
+// ListSnapshotsRequest asks for what the server maintains.
 type ListSnapshotsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1543,6 +1576,7 @@ func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
+// ListSnapshotsResponse has what the server maintains.
 type ListSnapshotsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshots that the caller may use, sorted by name. A snapshot that is not available yet has no digest.
@@ -1597,6 +1631,7 @@ func (x *ListSnapshotsResponse) GetPolicyNames() []string {
 	return nil
 }
 
+// GetSnapshotRequest asks for a whole snapshot.
 type GetSnapshotRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the snapshot. Required.
@@ -1651,6 +1686,7 @@ func (x *GetSnapshotRequest) GetKnownDigest() string {
 	return ""
 }
 
+// GetSnapshotResponse has a whole snapshot.
 type GetSnapshotResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its age and completeness.

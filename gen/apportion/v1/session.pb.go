@@ -24,12 +24,16 @@ const (
 // Input is the input of a decision: a snapshot and a policy.
 type Input struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which snapshot. Required.
+	//
 	// Types that are valid to be assigned to Source:
 	//
 	//	*Input_Snapshot
 	//	*Input_SnapshotDigest
 	//	*Input_SnapshotName
 	Source isInput_Source `protobuf_oneof:"source"`
+	// Which policy. Required.
+	//
 	// Types that are valid to be assigned to Rule:
 	//
 	//	*Input_Policy
@@ -183,7 +187,8 @@ type Input_Policy struct {
 }
 
 type Input_PolicyName struct {
-	// Name of a policy configured by the operator.
+	// Name of a policy: one that the operator configured, or a preset, which every server has: `volcano`, the configuration that Volcano's
+	// installers ship; Volcano's default with another division, as `proportion` (the default itself) or `capacity-hierarchical`; `fair`; `kueue`.
 	PolicyName string `protobuf:"bytes,4,opt,name=policy_name,json=policyName,proto3,oneof"`
 }
 

@@ -25,6 +25,7 @@ const (
 type LeftOutCause int32
 
 const (
+	// An error in a snapshot, never sent.
 	LeftOutCause_LEFT_OUT_CAUSE_UNSPECIFIED LeftOutCause = 0
 	// A job names a queue that does not exist.
 	LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE LeftOutCause = 1
@@ -96,6 +97,7 @@ func (LeftOutCause) EnumDescriptor() ([]byte, []int) {
 type UnschedulableCause int32
 
 const (
+	// Another cause.
 	UnschedulableCause_UNSCHEDULABLE_CAUSE_UNSPECIFIED UnschedulableCause = 0
 	// `spec.unschedulable` is set (`kubectl cordon`).
 	UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED UnschedulableCause = 1
@@ -150,9 +152,12 @@ type QueueState int32
 const (
 	// Treated as QUEUE_STATE_OPEN.
 	QueueState_QUEUE_STATE_UNSPECIFIED QueueState = 0
-	QueueState_QUEUE_STATE_OPEN        QueueState = 1
-	QueueState_QUEUE_STATE_CLOSING     QueueState = 2
-	QueueState_QUEUE_STATE_CLOSED      QueueState = 3
+	// It takes jobs and is served.
+	QueueState_QUEUE_STATE_OPEN QueueState = 1
+	// It is being closed: it takes no jobs.
+	QueueState_QUEUE_STATE_CLOSING QueueState = 2
+	// It takes no jobs.
+	QueueState_QUEUE_STATE_CLOSED QueueState = 3
 	// The state is unknown; treated like closed.
 	QueueState_QUEUE_STATE_UNKNOWN QueueState = 4
 )
@@ -206,6 +211,7 @@ func (QueueState) EnumDescriptor() ([]byte, []int) {
 type BudgetKind int32
 
 const (
+	// An error.
 	BudgetKind_BUDGET_KIND_UNSPECIFIED BudgetKind = 0
 	// The queue's capability is lowered to what the rest of the budget pays for during one epoch.
 	BudgetKind_BUDGET_KIND_HARD BudgetKind = 1
@@ -264,9 +270,11 @@ const (
 	JobPhase_JOB_PHASE_PENDING JobPhase = 1
 	// Admitted; its minimum resources count against the queue until it runs.
 	JobPhase_JOB_PHASE_INQUEUE JobPhase = 2
+	// It runs.
 	JobPhase_JOB_PHASE_RUNNING JobPhase = 3
 	// Some tasks run, others cannot.
-	JobPhase_JOB_PHASE_UNKNOWN   JobPhase = 4
+	JobPhase_JOB_PHASE_UNKNOWN JobPhase = 4
+	// It has ended.
 	JobPhase_JOB_PHASE_COMPLETED JobPhase = 5
 )
 
@@ -321,6 +329,7 @@ func (JobPhase) EnumDescriptor() ([]byte, []int) {
 type PlacementConstraint int32
 
 const (
+	// An error in a snapshot, never sent.
 	PlacementConstraint_PLACEMENT_CONSTRAINT_UNSPECIFIED PlacementConstraint = 0
 	// Volumes that must be bound, or reachable from the node.
 	PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES PlacementConstraint = 1
@@ -399,18 +408,26 @@ type TaskStatus int32
 const (
 	// Treated as TASK_STATUS_PENDING.
 	TaskStatus_TASK_STATUS_UNSPECIFIED TaskStatus = 0
-	TaskStatus_TASK_STATUS_PENDING     TaskStatus = 1
-	TaskStatus_TASK_STATUS_ALLOCATED   TaskStatus = 2
+	// Waits for a place.
+	TaskStatus_TASK_STATUS_PENDING TaskStatus = 1
+	// Has a place in the scheduler's session.
+	TaskStatus_TASK_STATUS_ALLOCATED TaskStatus = 2
 	// Waits for resources that are being released.
 	TaskStatus_TASK_STATUS_PIPELINED TaskStatus = 3
-	TaskStatus_TASK_STATUS_BINDING   TaskStatus = 4
-	TaskStatus_TASK_STATUS_BOUND     TaskStatus = 5
-	TaskStatus_TASK_STATUS_RUNNING   TaskStatus = 6
+	// Is being bound to its node.
+	TaskStatus_TASK_STATUS_BINDING TaskStatus = 4
+	// Is bound to its node and has not begun.
+	TaskStatus_TASK_STATUS_BOUND TaskStatus = 5
+	// Runs.
+	TaskStatus_TASK_STATUS_RUNNING TaskStatus = 6
 	// Being deleted; its resources count for its node only.
 	TaskStatus_TASK_STATUS_RELEASING TaskStatus = 7
+	// Has ended well.
 	TaskStatus_TASK_STATUS_SUCCEEDED TaskStatus = 8
-	TaskStatus_TASK_STATUS_FAILED    TaskStatus = 9
-	TaskStatus_TASK_STATUS_UNKNOWN   TaskStatus = 10
+	// Has ended with an error.
+	TaskStatus_TASK_STATUS_FAILED TaskStatus = 9
+	// Its state is not known.
+	TaskStatus_TASK_STATUS_UNKNOWN TaskStatus = 10
 )
 
 // Enum value maps for TaskStatus.
@@ -474,6 +491,7 @@ func (TaskStatus) EnumDescriptor() ([]byte, []int) {
 type TaskGate int32
 
 const (
+	// None.
 	TaskGate_TASK_GATE_UNSPECIFIED TaskGate = 0
 	// Held only by the scheduler's own admission gate: its request still counts as queued.
 	TaskGate_TASK_GATE_ADMISSION TaskGate = 1
@@ -546,7 +564,7 @@ type Snapshot struct {
 	// Sets of nodes to which task groups and tasks are restricted, by name.
 	NodeSets []*NodeSet `protobuf:"bytes,8,rep,name=node_sets,json=nodeSets,proto3" json:"node_sets,omitempty"`
 	// Jobs and pods of the cluster that its scheduler does not consider, for `explain`. They do not affect decisions. At most 100,000.
-	LeftOut []*LeftOut `protobuf:"bytes,20,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	LeftOuts []*LeftOut `protobuf:"bytes,20,rep,name=left_outs,json=leftOuts,proto3" json:"left_outs,omitempty"`
 	// What past usage means here, for the policy `fair`. Absent: usage, budgets and owners are ignored.
 	Memory *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
 	// For the plugin `kueue`. Absent: no flavors, cohorts and checks.
@@ -643,9 +661,9 @@ func (x *Snapshot) GetNodeSets() []*NodeSet {
 	return nil
 }
 
-func (x *Snapshot) GetLeftOut() []*LeftOut {
+func (x *Snapshot) GetLeftOuts() []*LeftOut {
 	if x != nil {
-		return x.LeftOut
+		return x.LeftOuts
 	}
 	return nil
 }
@@ -752,7 +770,7 @@ func (x *Memory) GetOffered() *Usage {
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Indices into `dimensions`, each at most once, in any order. A dimension that is not listed has an amount of 0.
-	Dimension []uint32 `protobuf:"varint,1,rep,packed,name=dimension,proto3" json:"dimension,omitempty"`
+	Dimensions []uint32 `protobuf:"varint,1,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// quantum_seconds[i] belongs to dimension[i]; both lists have the same length. No amount is negative.
 	QuantumSeconds []int64 `protobuf:"varint,2,rep,packed,name=quantum_seconds,json=quantumSeconds,proto3" json:"quantum_seconds,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -789,9 +807,9 @@ func (*Usage) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Usage) GetDimension() []uint32 {
+func (x *Usage) GetDimensions() []uint32 {
 	if x != nil {
-		return x.Dimension
+		return x.Dimensions
 	}
 	return nil
 }
@@ -1208,9 +1226,9 @@ func (x *Node) GetReservations() []*NodeReservation {
 type NodeReservation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When it begins, in Unix nanoseconds; not negative. A period that begins at `as_of` or before it has begun.
-	From int64 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
-	// When it ends, in Unix nanoseconds, after `from`. 0: it does not end. A period that has ended has no effect.
-	Until int64 `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
+	StartUnixNano int64 `protobuf:"varint,1,opt,name=start_unix_nano,json=startUnixNano,proto3" json:"start_unix_nano,omitempty"`
+	// When it ends, in Unix nanoseconds, after `start_unix_nano`. 0: it does not end. A period that has ended has no effect.
+	EndUnixNano int64 `protobuf:"varint,2,opt,name=end_unix_nano,json=endUnixNano,proto3" json:"end_unix_nano,omitempty"`
 	// What is kept of the node; dimensions that are not listed are not kept. Absent: the whole node.
 	Request *Resource `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
 	// The uid of the job that may use it, which need not be in the snapshot yet. Empty: no job may, as during maintenance.
@@ -1251,16 +1269,16 @@ func (*NodeReservation) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *NodeReservation) GetFrom() int64 {
+func (x *NodeReservation) GetStartUnixNano() int64 {
 	if x != nil {
-		return x.From
+		return x.StartUnixNano
 	}
 	return 0
 }
 
-func (x *NodeReservation) GetUntil() int64 {
+func (x *NodeReservation) GetEndUnixNano() int64 {
 	if x != nil {
-		return x.Until
+		return x.EndUnixNano
 	}
 	return 0
 }
@@ -1740,11 +1758,11 @@ func (x *NodeGroupAffinity) GetAntiAffinity() *NodeGroupTerms {
 type NodeGroupTerms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names of groups.
-	Required []string `protobuf:"bytes,1,rep,name=required,proto3" json:"required,omitempty"`
+	RequiredGroups []string `protobuf:"bytes,1,rep,name=required_groups,json=requiredGroups,proto3" json:"required_groups,omitempty"`
 	// In order of preference if the plugin's `preferred_order` is set.
-	Preferred     []string `protobuf:"bytes,2,rep,name=preferred,proto3" json:"preferred,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	PreferredGroups []string `protobuf:"bytes,2,rep,name=preferred_groups,json=preferredGroups,proto3" json:"preferred_groups,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *NodeGroupTerms) Reset() {
@@ -1777,16 +1795,16 @@ func (*NodeGroupTerms) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *NodeGroupTerms) GetRequired() []string {
+func (x *NodeGroupTerms) GetRequiredGroups() []string {
 	if x != nil {
-		return x.Required
+		return x.RequiredGroups
 	}
 	return nil
 }
 
-func (x *NodeGroupTerms) GetPreferred() []string {
+func (x *NodeGroupTerms) GetPreferredGroups() []string {
 	if x != nil {
-		return x.Preferred
+		return x.PreferredGroups
 	}
 	return nil
 }
@@ -2156,7 +2174,7 @@ type TaskGroup struct {
 	// Name of the node set that its tasks may use. Empty: all nodes.
 	NodeSet string `protobuf:"bytes,6,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
 	// Placement constraints of its tasks that this snapshot does not express. Answers about placement list them. Each at most once.
-	Unjudged []PlacementConstraint `protobuf:"varint,7,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	UnjudgedConstraints []PlacementConstraint `protobuf:"varint,7,rep,packed,name=unjudged_constraints,json=unjudgedConstraints,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged_constraints,omitempty"`
 	// The class of its tasks in `Snapshot.pods`. 0: none.
 	PodClass      uint32 `protobuf:"varint,8,opt,name=pod_class,json=podClass,proto3" json:"pod_class,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2235,9 +2253,9 @@ func (x *TaskGroup) GetNodeSet() string {
 	return ""
 }
 
-func (x *TaskGroup) GetUnjudged() []PlacementConstraint {
+func (x *TaskGroup) GetUnjudgedConstraints() []PlacementConstraint {
 	if x != nil {
-		return x.Unjudged
+		return x.UnjudgedConstraints
 	}
 	return nil
 }
@@ -2440,7 +2458,7 @@ type TaskDetail struct {
 	// Name of the node set that the task may use, which replaces its group's. Empty: its group's.
 	NodeSet string `protobuf:"bytes,7,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
 	// Placement constraints, in addition to its group's, that this snapshot does not express. Each at most once.
-	Unjudged []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged,omitempty"`
+	UnjudgedConstraints []PlacementConstraint `protobuf:"varint,8,rep,packed,name=unjudged_constraints,json=unjudgedConstraints,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged_constraints,omitempty"`
 	// The last report of its scheduler about it (Kubernetes: reason and message of the condition PodScheduled). Does not affect decisions.
 	Condition string `protobuf:"bytes,9,opt,name=condition,proto3" json:"condition,omitempty"`
 	// The class of the task in `Snapshot.pods`, which replaces its group's. 0: its group's.
@@ -2528,9 +2546,9 @@ func (x *TaskDetail) GetNodeSet() string {
 	return ""
 }
 
-func (x *TaskDetail) GetUnjudged() []PlacementConstraint {
+func (x *TaskDetail) GetUnjudgedConstraints() []PlacementConstraint {
 	if x != nil {
-		return x.Unjudged
+		return x.UnjudgedConstraints
 	}
 	return nil
 }
@@ -2553,7 +2571,7 @@ var File_apportion_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\"\xf8\x03\n" +
+	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\"\xfa\x03\n" +
 	"\bSnapshot\x12\x13\n" +
 	"\x05as_of\x18\x01 \x01(\x03R\x04asOf\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1e\n" +
@@ -2564,8 +2582,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06queues\x18\x05 \x03(\v2\x13.apportion.v1.QueueR\x06queues\x12%\n" +
 	"\x04jobs\x18\x06 \x03(\v2\x11.apportion.v1.JobR\x04jobs\x12,\n" +
 	"\x05total\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05total\x122\n" +
-	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x120\n" +
-	"\bleft_out\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\aleftOut\x12,\n" +
+	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x122\n" +
+	"\tleft_outs\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\bleftOuts\x12,\n" +
 	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x121\n" +
 	"\x05kueue\x18\x16 \x01(\v2\x1b.apportion.v1.KueueSnapshotR\x05kueue\x12*\n" +
 	"\x04pods\x18\x17 \x01(\v2\x16.apportion.v1.PodRulesR\x04pods\"\x9c\x01\n" +
@@ -2573,9 +2591,11 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\repoch_seconds\x18\x01 \x01(\x03R\fepochSeconds\x12(\n" +
 	"\x10half_life_epochs\x18\x02 \x01(\rR\x0ehalfLifeEpochs\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x03R\x05epoch\x12-\n" +
-	"\aoffered\x18\x04 \x01(\v2\x13.apportion.v1.UsageR\aoffered\"N\n" +
-	"\x05Usage\x12\x1c\n" +
-	"\tdimension\x18\x01 \x03(\rR\tdimension\x12'\n" +
+	"\aoffered\x18\x04 \x01(\v2\x13.apportion.v1.UsageR\aoffered\"P\n" +
+	"\x05Usage\x12\x1e\n" +
+	"\n" +
+	"dimensions\x18\x01 \x03(\rR\n" +
+	"dimensions\x12'\n" +
 	"\x0fquantum_seconds\x18\x02 \x03(\x03R\x0equantumSeconds\"\xdf\x01\n" +
 	"\aLeftOut\x120\n" +
 	"\x05cause\x18\x01 \x01(\x0e2\x1a.apportion.v1.LeftOutCauseR\x05cause\x12\x1c\n" +
@@ -2612,10 +2632,10 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"other_pods\x18\a \x03(\rR\totherPods\x12!\n" +
 	"\fleaving_pods\x18\b \x03(\rR\vleavingPods\x12A\n" +
 	"\freservations\x18\t \x03(\v2\x1d.apportion.v1.NodeReservationR\freservationsB\b\n" +
-	"\x06_group\"\x9d\x01\n" +
-	"\x0fNodeReservation\x12\x12\n" +
-	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x14\n" +
-	"\x05until\x18\x02 \x01(\x03R\x05until\x120\n" +
+	"\x06_group\"\xbf\x01\n" +
+	"\x0fNodeReservation\x12&\n" +
+	"\x0fstart_unix_nano\x18\x01 \x01(\x03R\rstartUnixNano\x12\"\n" +
+	"\rend_unix_nano\x18\x02 \x01(\x03R\vendUnixNano\x120\n" +
 	"\arequest\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12\x16\n" +
 	"\x06holder\x18\x04 \x01(\tR\x06holder\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\"c\n" +
@@ -2660,10 +2680,10 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\a_weight\"\x90\x01\n" +
 	"\x11NodeGroupAffinity\x128\n" +
 	"\baffinity\x18\x01 \x01(\v2\x1c.apportion.v1.NodeGroupTermsR\baffinity\x12A\n" +
-	"\ranti_affinity\x18\x02 \x01(\v2\x1c.apportion.v1.NodeGroupTermsR\fantiAffinity\"J\n" +
-	"\x0eNodeGroupTerms\x12\x1a\n" +
-	"\brequired\x18\x01 \x03(\tR\brequired\x12\x1c\n" +
-	"\tpreferred\x18\x02 \x03(\tR\tpreferred\"a\n" +
+	"\ranti_affinity\x18\x02 \x01(\v2\x1c.apportion.v1.NodeGroupTermsR\fantiAffinity\"d\n" +
+	"\x0eNodeGroupTerms\x12'\n" +
+	"\x0frequired_groups\x18\x01 \x03(\tR\x0erequiredGroups\x12)\n" +
+	"\x10preferred_groups\x18\x02 \x03(\tR\x0fpreferredGroups\"a\n" +
 	"\x0fNodeGroupLimits\x124\n" +
 	"\x06groups\x18\x01 \x03(\v2\x1c.apportion.v1.NodeGroupLimitR\x06groups\x12\x18\n" +
 	"\ainvalid\x18\x02 \x01(\bR\ainvalid\"T\n" +
@@ -2691,15 +2711,15 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x0fend_is_deadline\x18\r \x01(\bR\rendIsDeadline\x12\x14\n" +
 	"\x05owner\x18\x0e \x01(\tR\x05owner\x121\n" +
 	"\x05kueue\x18\x0f \x01(\v2\x1b.apportion.v1.KueueWorkloadR\x05kueue\x12)\n" +
-	"\x10expected_runtime\x18\x10 \x01(\x03R\x0fexpectedRuntime\"\xdf\x02\n" +
+	"\x10expected_runtime\x18\x10 \x01(\x03R\x0fexpectedRuntime\"\xf6\x02\n" +
 	"\tTaskGroup\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12(\n" +
 	"\rmin_available\x18\x03 \x01(\rH\x00R\fminAvailable\x88\x01\x01\x12(\n" +
 	"\x05tasks\x18\x04 \x03(\v2\x12.apportion.v1.TaskR\x05tasks\x12/\n" +
 	"\x06counts\x18\x05 \x03(\v2\x17.apportion.v1.TaskCountR\x06counts\x12\x19\n" +
-	"\bnode_set\x18\x06 \x01(\tR\anodeSet\x12=\n" +
-	"\bunjudged\x18\a \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x12\x1b\n" +
+	"\bnode_set\x18\x06 \x01(\tR\anodeSet\x12T\n" +
+	"\x14unjudged_constraints\x18\a \x03(\x0e2!.apportion.v1.PlacementConstraintR\x13unjudgedConstraints\x12\x1b\n" +
 	"\tpod_class\x18\b \x01(\rR\bpodClassB\x10\n" +
 	"\x0e_min_available\"\x7f\n" +
 	"\tTaskCount\x120\n" +
@@ -2718,7 +2738,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06detail\x18\b \x01(\v2\x18.apportion.v1.TaskDetailR\x06detailB\a\n" +
 	"\x05_nodeB\v\n" +
 	"\t_priorityB\b\n" +
-	"\x06_index\"\xc7\x03\n" +
+	"\x06_index\"\xde\x03\n" +
 	"\n" +
 	"TaskDetail\x12%\n" +
 	"\vpreemptable\x18\x01 \x01(\bH\x00R\vpreemptable\x88\x01\x01\x12*\n" +
@@ -2727,8 +2747,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\rschedule_time\x18\x04 \x01(\x03H\x01R\fscheduleTime\x88\x01\x01\x12\x1f\n" +
 	"\bcooldown\x18\x05 \x01(\x03H\x02R\bcooldown\x88\x01\x01\x120\n" +
 	"\arequest\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12\x19\n" +
-	"\bnode_set\x18\a \x01(\tR\anodeSet\x12=\n" +
-	"\bunjudged\x18\b \x03(\x0e2!.apportion.v1.PlacementConstraintR\bunjudged\x12\x1c\n" +
+	"\bnode_set\x18\a \x01(\tR\anodeSet\x12T\n" +
+	"\x14unjudged_constraints\x18\b \x03(\x0e2!.apportion.v1.PlacementConstraintR\x13unjudgedConstraints\x12\x1c\n" +
 	"\tcondition\x18\t \x01(\tR\tcondition\x12\x1b\n" +
 	"\tpod_class\x18\n" +
 	" \x01(\rR\bpodClassB\x0e\n" +
@@ -2853,7 +2873,7 @@ var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	25, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
 	30, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
 	12, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
-	11, // 5: apportion.v1.Snapshot.left_out:type_name -> apportion.v1.LeftOut
+	11, // 5: apportion.v1.Snapshot.left_outs:type_name -> apportion.v1.LeftOut
 	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
 	31, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
 	32, // 8: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
@@ -2894,14 +2914,14 @@ var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	30, // 43: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
 	28, // 44: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
 	27, // 45: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	5,  // 46: apportion.v1.TaskGroup.unjudged:type_name -> apportion.v1.PlacementConstraint
+	5,  // 46: apportion.v1.TaskGroup.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
 	6,  // 47: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
 	7,  // 48: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
 	6,  // 49: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
 	29, // 50: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
 	7,  // 51: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
 	30, // 52: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	5,  // 53: apportion.v1.TaskDetail.unjudged:type_name -> apportion.v1.PlacementConstraint
+	5,  // 53: apportion.v1.TaskDetail.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
 	54, // [54:54] is the sub-list for method output_type
 	54, // [54:54] is the sub-list for method input_type
 	54, // [54:54] is the sub-list for extension type_name

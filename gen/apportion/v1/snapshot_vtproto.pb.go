@@ -82,9 +82,9 @@ func (m *Snapshot) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0xaa
 	}
-	if len(m.LeftOut) > 0 {
-		for iNdEx := len(m.LeftOut) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.LeftOut[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.LeftOuts) > 0 {
+		for iNdEx := len(m.LeftOuts) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.LeftOuts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -287,14 +287,14 @@ func (m *Usage) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x12
 	}
-	if len(m.Dimension) > 0 {
+	if len(m.Dimensions) > 0 {
 		var pksize4 int
-		for _, num := range m.Dimension {
+		for _, num := range m.Dimensions {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Dimension {
+		for _, num := range m.Dimensions {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -779,13 +779,13 @@ func (m *NodeReservation) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1a
 	}
-	if m.Until != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Until))
+	if m.EndUnixNano != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndUnixNano))
 		i--
 		dAtA[i] = 0x10
 	}
-	if m.From != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.From))
+	if m.StartUnixNano != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartUnixNano))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -1240,20 +1240,20 @@ func (m *NodeGroupTerms) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Preferred) > 0 {
-		for iNdEx := len(m.Preferred) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Preferred[iNdEx])
-			copy(dAtA[i:], m.Preferred[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Preferred[iNdEx])))
+	if len(m.PreferredGroups) > 0 {
+		for iNdEx := len(m.PreferredGroups) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.PreferredGroups[iNdEx])
+			copy(dAtA[i:], m.PreferredGroups[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.PreferredGroups[iNdEx])))
 			i--
 			dAtA[i] = 0x12
 		}
 	}
-	if len(m.Required) > 0 {
-		for iNdEx := len(m.Required) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Required[iNdEx])
-			copy(dAtA[i:], m.Required[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Required[iNdEx])))
+	if len(m.RequiredGroups) > 0 {
+		for iNdEx := len(m.RequiredGroups) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.RequiredGroups[iNdEx])
+			copy(dAtA[i:], m.RequiredGroups[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.RequiredGroups[iNdEx])))
 			i--
 			dAtA[i] = 0xa
 		}
@@ -1597,14 +1597,14 @@ func (m *TaskGroup) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x40
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		var pksize2 int
-		for _, num := range m.Unjudged {
+		for _, num := range m.UnjudgedConstraints {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Unjudged {
+		for _, num1 := range m.UnjudgedConstraints {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -1846,14 +1846,14 @@ func (m *TaskDetail) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x4a
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		var pksize2 int
-		for _, num := range m.Unjudged {
+		for _, num := range m.UnjudgedConstraints {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Unjudged {
+		for _, num1 := range m.UnjudgedConstraints {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -1966,8 +1966,8 @@ func (m *Snapshot) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.LeftOut) > 0 {
-		for _, e := range m.LeftOut {
+	if len(m.LeftOuts) > 0 {
+		for _, e := range m.LeftOuts {
 			l = e.SizeVT()
 			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -2017,9 +2017,9 @@ func (m *Usage) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Dimension) > 0 {
+	if len(m.Dimensions) > 0 {
 		l = 0
-		for _, e := range m.Dimension {
+		for _, e := range m.Dimensions {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -2203,11 +2203,11 @@ func (m *NodeReservation) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.From != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.From))
+	if m.StartUnixNano != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartUnixNano))
 	}
-	if m.Until != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Until))
+	if m.EndUnixNano != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.EndUnixNano))
 	}
 	if m.Request != nil {
 		l = m.Request.SizeVT()
@@ -2391,14 +2391,14 @@ func (m *NodeGroupTerms) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Required) > 0 {
-		for _, s := range m.Required {
+	if len(m.RequiredGroups) > 0 {
+		for _, s := range m.RequiredGroups {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Preferred) > 0 {
-		for _, s := range m.Preferred {
+	if len(m.PreferredGroups) > 0 {
+		for _, s := range m.PreferredGroups {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -2564,9 +2564,9 @@ func (m *TaskGroup) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		l = 0
-		for _, e := range m.Unjudged {
+		for _, e := range m.UnjudgedConstraints {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -2664,9 +2664,9 @@ func (m *TaskDetail) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Unjudged) > 0 {
+	if len(m.UnjudgedConstraints) > 0 {
 		l = 0
-		for _, e := range m.Unjudged {
+		for _, e := range m.UnjudgedConstraints {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l

@@ -25,18 +25,30 @@ const (
 type ShareField int32
 
 const (
-	ShareField_SHARE_FIELD_UNSPECIFIED     ShareField = 0
-	ShareField_SHARE_FIELD_WEIGHT          ShareField = 1
-	ShareField_SHARE_FIELD_GUARANTEE       ShareField = 2
-	ShareField_SHARE_FIELD_DESERVED        ShareField = 3
-	ShareField_SHARE_FIELD_ALLOCATED       ShareField = 4
-	ShareField_SHARE_FIELD_REQUEST         ShareField = 5
-	ShareField_SHARE_FIELD_INQUEUE         ShareField = 6
-	ShareField_SHARE_FIELD_ELASTIC         ShareField = 7
-	ShareField_SHARE_FIELD_CAPABILITY      ShareField = 8
+	// An error.
+	ShareField_SHARE_FIELD_UNSPECIFIED ShareField = 0
+	// QueueShare.weight.
+	ShareField_SHARE_FIELD_WEIGHT ShareField = 1
+	// QueueShare.guarantee.
+	ShareField_SHARE_FIELD_GUARANTEE ShareField = 2
+	// QueueShare.deserved.
+	ShareField_SHARE_FIELD_DESERVED ShareField = 3
+	// QueueShare.allocated.
+	ShareField_SHARE_FIELD_ALLOCATED ShareField = 4
+	// QueueShare.request.
+	ShareField_SHARE_FIELD_REQUEST ShareField = 5
+	// QueueShare.inqueue.
+	ShareField_SHARE_FIELD_INQUEUE ShareField = 6
+	// QueueShare.elastic.
+	ShareField_SHARE_FIELD_ELASTIC ShareField = 7
+	// QueueShare.capability.
+	ShareField_SHARE_FIELD_CAPABILITY ShareField = 8
+	// QueueShare.real_capability.
 	ShareField_SHARE_FIELD_REAL_CAPABILITY ShareField = 9
-	ShareField_SHARE_FIELD_SHARE           ShareField = 10
-	ShareField_SHARE_FIELD_WITH_MEMORY     ShareField = 11
+	// QueueShare.share.
+	ShareField_SHARE_FIELD_SHARE ShareField = 10
+	// QueueShare.with_memory.
+	ShareField_SHARE_FIELD_WITH_MEMORY ShareField = 11
 	// QueueShare.reserved.
 	ShareField_SHARE_FIELD_RESERVED ShareField = 12
 )
@@ -338,6 +350,8 @@ func (PlanMeans) EnumDescriptor() ([]byte, []int) {
 // error; a step that fails changes nothing, and the next one runs.
 type Step struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question or the change. Required.
+	//
 	// Types that are valid to be assigned to Step:
 	//
 	//	*Step_Shares
@@ -782,9 +796,9 @@ func (*Step_Forecast) isStep_Step() {}
 type Queues struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Positions in the snapshot's list.
-	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
+	Indices []uint32 `protobuf:"varint,1,rep,packed,name=indices,proto3" json:"indices,omitempty"`
 	// Names of queues.
-	Name          []string `protobuf:"bytes,2,rep,name=name,proto3" json:"name,omitempty"`
+	Names         []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -819,16 +833,16 @@ func (*Queues) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Queues) GetIndex() []uint32 {
+func (x *Queues) GetIndices() []uint32 {
 	if x != nil {
-		return x.Index
+		return x.Indices
 	}
 	return nil
 }
 
-func (x *Queues) GetName() []string {
+func (x *Queues) GetNames() []string {
 	if x != nil {
-		return x.Name
+		return x.Names
 	}
 	return nil
 }
@@ -837,9 +851,9 @@ func (x *Queues) GetName() []string {
 type Jobs struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Positions in the snapshot's list; added jobs follow.
-	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
+	Indices []uint32 `protobuf:"varint,1,rep,packed,name=indices,proto3" json:"indices,omitempty"`
 	// uids, or `namespace/name`.
-	Uid           []string `protobuf:"bytes,2,rep,name=uid,proto3" json:"uid,omitempty"`
+	Uids          []string `protobuf:"bytes,2,rep,name=uids,proto3" json:"uids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -874,16 +888,16 @@ func (*Jobs) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *Jobs) GetIndex() []uint32 {
+func (x *Jobs) GetIndices() []uint32 {
 	if x != nil {
-		return x.Index
+		return x.Indices
 	}
 	return nil
 }
 
-func (x *Jobs) GetUid() []string {
+func (x *Jobs) GetUids() []string {
 	if x != nil {
-		return x.Uid
+		return x.Uids
 	}
 	return nil
 }
@@ -892,9 +906,9 @@ func (x *Jobs) GetUid() []string {
 type Tasks struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Numbers of tasks.
-	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
+	Indices []uint32 `protobuf:"varint,1,rep,packed,name=indices,proto3" json:"indices,omitempty"`
 	// uids, or `namespace/name`.
-	Uid           []string `protobuf:"bytes,2,rep,name=uid,proto3" json:"uid,omitempty"`
+	Uids          []string `protobuf:"bytes,2,rep,name=uids,proto3" json:"uids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -929,16 +943,16 @@ func (*Tasks) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Tasks) GetIndex() []uint32 {
+func (x *Tasks) GetIndices() []uint32 {
 	if x != nil {
-		return x.Index
+		return x.Indices
 	}
 	return nil
 }
 
-func (x *Tasks) GetUid() []string {
+func (x *Tasks) GetUids() []string {
 	if x != nil {
-		return x.Uid
+		return x.Uids
 	}
 	return nil
 }
@@ -947,9 +961,9 @@ func (x *Tasks) GetUid() []string {
 type Nodes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Positions in the snapshot's list.
-	Index []uint32 `protobuf:"varint,1,rep,packed,name=index,proto3" json:"index,omitempty"`
+	Indices []uint32 `protobuf:"varint,1,rep,packed,name=indices,proto3" json:"indices,omitempty"`
 	// Names of nodes.
-	Name          []string `protobuf:"bytes,2,rep,name=name,proto3" json:"name,omitempty"`
+	Names         []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -984,16 +998,16 @@ func (*Nodes) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Nodes) GetIndex() []uint32 {
+func (x *Nodes) GetIndices() []uint32 {
 	if x != nil {
-		return x.Index
+		return x.Indices
 	}
 	return nil
 }
 
-func (x *Nodes) GetName() []string {
+func (x *Nodes) GetNames() []string {
 	if x != nil {
-		return x.Name
+		return x.Names
 	}
 	return nil
 }
@@ -1677,6 +1691,8 @@ func (x *EvictableStep) GetRoom() ClaimRoom {
 // OrderStep requests the order of queues, jobs or tasks: exactly one kind.
 type OrderStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// What to order. Required.
+	//
 	// Types that are valid to be assigned to Subject:
 	//
 	//	*OrderStep_Queues
@@ -2105,7 +2121,7 @@ type AllocateStep struct {
 	// The tasks. None: nothing changes. If one cannot be placed, none is.
 	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// One node for each task, by index. Empty: no specific node.
-	Node          []uint32 `protobuf:"varint,2,rep,packed,name=node,proto3" json:"node,omitempty"`
+	Nodes         []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2147,9 +2163,9 @@ func (x *AllocateStep) GetTasks() *Tasks {
 	return nil
 }
 
-func (x *AllocateStep) GetNode() []uint32 {
+func (x *AllocateStep) GetNodes() []uint32 {
 	if x != nil {
-		return x.Node
+		return x.Nodes
 	}
 	return nil
 }
@@ -2605,10 +2621,10 @@ type ForecastStep struct {
 	// Jobs like the past ones arrive: those of one past day, drawn from the last 28, on each day to come, at their times of the day. False: none
 	// arrives.
 	Arrivals bool `protobuf:"varint,5,opt,name=arrivals,proto3" json:"arrivals,omitempty"`
-	// Indices of running jobs, parallel to `started`.
-	Running []uint32 `protobuf:"varint,6,rep,packed,name=running,proto3" json:"running,omitempty"`
+	// Indices of running jobs, parallel to `started_unix_nanos`.
+	RunningJobs []uint32 `protobuf:"varint,6,rep,packed,name=running_jobs,json=runningJobs,proto3" json:"running_jobs,omitempty"`
 	// Since when these run, in Unix nanoseconds. A job that is not named runs since its first task was created.
-	Started []int64 `protobuf:"varint,7,rep,packed,name=started,proto3" json:"started,omitempty"`
+	StartedUnixNanos []int64 `protobuf:"varint,7,rep,packed,name=started_unix_nanos,json=startedUnixNanos,proto3" json:"started_unix_nanos,omitempty"`
 	// How many seconds runs look ahead, at most 366 days. 0: 30 days.
 	Horizon uint32 `protobuf:"varint,8,opt,name=horizon,proto3" json:"horizon,omitempty"`
 	// The least number of seconds between two rounds of decisions. 0: 60.
@@ -2687,16 +2703,16 @@ func (x *ForecastStep) GetArrivals() bool {
 	return false
 }
 
-func (x *ForecastStep) GetRunning() []uint32 {
+func (x *ForecastStep) GetRunningJobs() []uint32 {
 	if x != nil {
-		return x.Running
+		return x.RunningJobs
 	}
 	return nil
 }
 
-func (x *ForecastStep) GetStarted() []int64 {
+func (x *ForecastStep) GetStartedUnixNanos() []int64 {
 	if x != nil {
-		return x.Started
+		return x.StartedUnixNanos
 	}
 	return nil
 }
@@ -2913,19 +2929,19 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\bremedies\x18\x16 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremedies\x12;\n" +
 	"\tevictable\x18\x17 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictable\x128\n" +
 	"\bforecast\x18\x18 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecastB\x06\n" +
-	"\x04step\"2\n" +
-	"\x06Queues\x12\x14\n" +
-	"\x05index\x18\x01 \x03(\rR\x05index\x12\x12\n" +
-	"\x04name\x18\x02 \x03(\tR\x04name\".\n" +
-	"\x04Jobs\x12\x14\n" +
-	"\x05index\x18\x01 \x03(\rR\x05index\x12\x10\n" +
-	"\x03uid\x18\x02 \x03(\tR\x03uid\"/\n" +
-	"\x05Tasks\x12\x14\n" +
-	"\x05index\x18\x01 \x03(\rR\x05index\x12\x10\n" +
-	"\x03uid\x18\x02 \x03(\tR\x03uid\"1\n" +
-	"\x05Nodes\x12\x14\n" +
-	"\x05index\x18\x01 \x03(\rR\x05index\x12\x12\n" +
-	"\x04name\x18\x02 \x03(\tR\x04name\"\x8a\x01\n" +
+	"\x04step\"8\n" +
+	"\x06Queues\x12\x18\n" +
+	"\aindices\x18\x01 \x03(\rR\aindices\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\"4\n" +
+	"\x04Jobs\x12\x18\n" +
+	"\aindices\x18\x01 \x03(\rR\aindices\x12\x12\n" +
+	"\x04uids\x18\x02 \x03(\tR\x04uids\"5\n" +
+	"\x05Tasks\x12\x18\n" +
+	"\aindices\x18\x01 \x03(\rR\aindices\x12\x12\n" +
+	"\x04uids\x18\x02 \x03(\tR\x04uids\"7\n" +
+	"\x05Nodes\x12\x18\n" +
+	"\aindices\x18\x01 \x03(\rR\aindices\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\"\x8a\x01\n" +
 	"\aExplain\x12,\n" +
 	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesR\x06queues\x12&\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12)\n" +
@@ -3009,10 +3025,10 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x02of\x18\x05 \x01(\v2\x12.apportion.v1.JobsR\x02of\"l\n" +
 	"\rSetStatusStep\x12)\n" +
 	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x120\n" +
-	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"M\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"O\n" +
 	"\fAllocateStep\x12)\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12\x12\n" +
-	"\x04node\x18\x02 \x03(\rR\x04node\"m\n" +
+	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"m\n" +
 	"\x0eDeallocateStep\x12)\n" +
 	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x120\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"Q\n" +
@@ -3043,15 +3059,15 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12.\n" +
 	"\x05kinds\x18\x02 \x03(\x0e2\x18.apportion.v1.RemedyKindR\x05kinds\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x03 \x01(\bR\tomitNames\"\xc7\x02\n" +
+	"omit_names\x18\x03 \x01(\bR\tomitNames\"\xe4\x02\n" +
 	"\fForecastStep\x12$\n" +
 	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\rR\x04runs\x12\x12\n" +
 	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12*\n" +
 	"\x04past\x18\x04 \x01(\v2\x16.apportion.v1.PastJobsR\x04past\x12\x1a\n" +
-	"\barrivals\x18\x05 \x01(\bR\barrivals\x12\x18\n" +
-	"\arunning\x18\x06 \x03(\rR\arunning\x12\x18\n" +
-	"\astarted\x18\a \x03(\x03R\astarted\x12\x18\n" +
+	"\barrivals\x18\x05 \x01(\bR\barrivals\x12!\n" +
+	"\frunning_jobs\x18\x06 \x03(\rR\vrunningJobs\x12,\n" +
+	"\x12started_unix_nanos\x18\a \x03(\x03R\x10startedUnixNanos\x12\x18\n" +
 	"\ahorizon\x18\b \x01(\rR\ahorizon\x12\x14\n" +
 	"\x05pause\x18\t \x01(\rR\x05pause\x12\x1d\n" +
 	"\n" +

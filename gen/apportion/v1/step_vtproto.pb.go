@@ -649,23 +649,23 @@ func (m *Queues) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Name) > 0 {
-		for iNdEx := len(m.Name) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Name[iNdEx])
-			copy(dAtA[i:], m.Name[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name[iNdEx])))
+	if len(m.Names) > 0 {
+		for iNdEx := len(m.Names) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Names[iNdEx])
+			copy(dAtA[i:], m.Names[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Names[iNdEx])))
 			i--
 			dAtA[i] = 0x12
 		}
 	}
-	if len(m.Index) > 0 {
+	if len(m.Indices) > 0 {
 		var pksize2 int
-		for _, num := range m.Index {
+		for _, num := range m.Indices {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Index {
+		for _, num := range m.Indices {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -711,23 +711,23 @@ func (m *Jobs) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Uid) > 0 {
-		for iNdEx := len(m.Uid) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Uid[iNdEx])
-			copy(dAtA[i:], m.Uid[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Uid[iNdEx])))
+	if len(m.Uids) > 0 {
+		for iNdEx := len(m.Uids) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Uids[iNdEx])
+			copy(dAtA[i:], m.Uids[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Uids[iNdEx])))
 			i--
 			dAtA[i] = 0x12
 		}
 	}
-	if len(m.Index) > 0 {
+	if len(m.Indices) > 0 {
 		var pksize2 int
-		for _, num := range m.Index {
+		for _, num := range m.Indices {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Index {
+		for _, num := range m.Indices {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -773,23 +773,23 @@ func (m *Tasks) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Uid) > 0 {
-		for iNdEx := len(m.Uid) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Uid[iNdEx])
-			copy(dAtA[i:], m.Uid[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Uid[iNdEx])))
+	if len(m.Uids) > 0 {
+		for iNdEx := len(m.Uids) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Uids[iNdEx])
+			copy(dAtA[i:], m.Uids[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Uids[iNdEx])))
 			i--
 			dAtA[i] = 0x12
 		}
 	}
-	if len(m.Index) > 0 {
+	if len(m.Indices) > 0 {
 		var pksize2 int
-		for _, num := range m.Index {
+		for _, num := range m.Indices {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Index {
+		for _, num := range m.Indices {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -835,23 +835,23 @@ func (m *Nodes) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Name) > 0 {
-		for iNdEx := len(m.Name) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Name[iNdEx])
-			copy(dAtA[i:], m.Name[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name[iNdEx])))
+	if len(m.Names) > 0 {
+		for iNdEx := len(m.Names) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Names[iNdEx])
+			copy(dAtA[i:], m.Names[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Names[iNdEx])))
 			i--
 			dAtA[i] = 0x12
 		}
 	}
-	if len(m.Index) > 0 {
+	if len(m.Indices) > 0 {
 		var pksize2 int
-		for _, num := range m.Index {
+		for _, num := range m.Indices {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Index {
+		for _, num := range m.Indices {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -1951,14 +1951,14 @@ func (m *AllocateStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		var pksize2 int
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num := range m.Node {
+		for _, num := range m.Nodes {
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -2445,14 +2445,14 @@ func (m *ForecastStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x40
 	}
-	if len(m.Started) > 0 {
+	if len(m.StartedUnixNanos) > 0 {
 		var pksize2 int
-		for _, num := range m.Started {
+		for _, num := range m.StartedUnixNanos {
 			pksize2 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize2
 		j1 := i
-		for _, num1 := range m.Started {
+		for _, num1 := range m.StartedUnixNanos {
 			num := uint64(num1)
 			for num >= 1<<7 {
 				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
@@ -2466,14 +2466,14 @@ func (m *ForecastStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x3a
 	}
-	if len(m.Running) > 0 {
+	if len(m.RunningJobs) > 0 {
 		var pksize4 int
-		for _, num := range m.Running {
+		for _, num := range m.RunningJobs {
 			pksize4 += protohelpers.SizeOfVarint(uint64(num))
 		}
 		i -= pksize4
 		j3 := i
-		for _, num := range m.Running {
+		for _, num := range m.RunningJobs {
 			for num >= 1<<7 {
 				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
@@ -3036,15 +3036,15 @@ func (m *Queues) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Index) > 0 {
+	if len(m.Indices) > 0 {
 		l = 0
-		for _, e := range m.Index {
+		for _, e := range m.Indices {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Name) > 0 {
-		for _, s := range m.Name {
+	if len(m.Names) > 0 {
+		for _, s := range m.Names {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3059,15 +3059,15 @@ func (m *Jobs) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Index) > 0 {
+	if len(m.Indices) > 0 {
 		l = 0
-		for _, e := range m.Index {
+		for _, e := range m.Indices {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Uid) > 0 {
-		for _, s := range m.Uid {
+	if len(m.Uids) > 0 {
+		for _, s := range m.Uids {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3082,15 +3082,15 @@ func (m *Tasks) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Index) > 0 {
+	if len(m.Indices) > 0 {
 		l = 0
-		for _, e := range m.Index {
+		for _, e := range m.Indices {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Uid) > 0 {
-		for _, s := range m.Uid {
+	if len(m.Uids) > 0 {
+		for _, s := range m.Uids {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3105,15 +3105,15 @@ func (m *Nodes) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if len(m.Index) > 0 {
+	if len(m.Indices) > 0 {
 		l = 0
-		for _, e := range m.Index {
+		for _, e := range m.Indices {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Name) > 0 {
-		for _, s := range m.Name {
+	if len(m.Names) > 0 {
+		for _, s := range m.Names {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3525,9 +3525,9 @@ func (m *AllocateStep) SizeVT() (n int) {
 		l = m.Tasks.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.Node) > 0 {
+	if len(m.Nodes) > 0 {
 		l = 0
-		for _, e := range m.Node {
+		for _, e := range m.Nodes {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
@@ -3698,16 +3698,16 @@ func (m *ForecastStep) SizeVT() (n int) {
 	if m.Arrivals {
 		n += 2
 	}
-	if len(m.Running) > 0 {
+	if len(m.RunningJobs) > 0 {
 		l = 0
-		for _, e := range m.Running {
+		for _, e := range m.RunningJobs {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
-	if len(m.Started) > 0 {
+	if len(m.StartedUnixNanos) > 0 {
 		l = 0
-		for _, e := range m.Started {
+		for _, e := range m.StartedUnixNanos {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l

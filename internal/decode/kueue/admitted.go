@@ -16,7 +16,7 @@ func Admitted(m *model.Model, j model.JobID, a *kueue.Admission) *model.Extra {
 		p := &a.PodSets[i]
 		set := &apportionv1.KueueAdmittedPodSet{Name: p.Name, Count: p.Count}
 		for _, u := range p.Usage {
-			set.Usage = append(set.Usage, &apportionv1.KueueFlavoredUsage{
+			set.Usages = append(set.Usages, &apportionv1.KueueFlavoredUsage{
 				Resource: u.Resource, Flavor: u.Flavor, Amount: new(int64(u.Amount)),
 			})
 		}

@@ -69,7 +69,7 @@ func Nomination(s *kueue.State, workload int32, n kueue.Nomination, judged bool)
 		out.Withheld = apportionv1.KueueWithheld(apportionv1.KueueWithheld_value[withheldPrefix+w.Withheld])
 	}
 	for _, u := range w.Unjudged {
-		out.Unjudged = append(out.Unjudged, apportionv1.KueueUnjudged(apportionv1.KueueUnjudged_value[unjudgedPrefix+u]))
+		out.UnjudgedParts = append(out.UnjudgedParts, apportionv1.KueueUnjudged(apportionv1.KueueUnjudged_value[unjudgedPrefix+u]))
 	}
 	if !judged {
 		out.Admitted = out.Admitted || s.Booked(workload)

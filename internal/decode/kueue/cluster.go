@@ -127,7 +127,7 @@ func labels(list []*apportionv1.KueueLabel) map[string]string {
 
 func tolerations(list []*apportionv1.KueueToleration) []kueue.Toleration {
 	return many(list, "", func(t *apportionv1.KueueToleration, _ string) kueue.Toleration {
-		return kueue.Toleration{Key: t.GetKey(), Operator: t.GetOperator(), Value: t.GetValue(), Effect: t.GetEffect()}
+		return kueue.Toleration{Key: t.GetKey(), Operator: t.GetComparison(), Value: t.GetValue(), Effect: t.GetEffect()}
 	})
 }
 
@@ -229,7 +229,7 @@ func (r *reader) localQueue(m *apportionv1.KueueLocalQueue, path string) kueue.L
 	}
 	return kueue.LocalQueue{
 		Namespace: m.GetNamespace(), Name: m.GetName(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
-		Consumed: usage(m.GetConsumed(), path+".consumed"), Penalty: usage(m.GetPenalty(), path+".penalty"),
+		Consumed: usage(m.GetConsumedUsages(), path+".consumed_usages"), Penalty: usage(m.GetPenaltyUsages(), path+".penalty_usages"),
 	}
 }
 

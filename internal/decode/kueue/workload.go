@@ -43,7 +43,7 @@ func (r *reader) workload(view *model.Model, id model.JobID) kueue.Workload {
 	if w != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED {
 		out.Withheld = strings.TrimPrefix(w.String(), withheldPrefix)
 	}
-	for _, u := range m.GetUnjudged() {
+	for _, u := range m.GetUnjudgedParts() {
 		out.Unjudged = append(out.Unjudged, strings.TrimPrefix(u.String(), unjudgedPrefix))
 	}
 	if m.LocalQueue != nil {
@@ -74,13 +74,13 @@ func (r *reader) podSet(m *apportionv1.KueuePodSet, path string) kueue.PodSet {
 	}
 	out := kueue.PodSet{
 		Name: m.Name, Count: r.count(m.Count, path+".count"), Reclaimable: r.count(m.Reclaimable, path+".reclaimable"),
-		Tolerations: tolerations(m.GetTolerations()), Selector: labels(m.GetNodeSelector()), Least: m.MinCount,
+		Tolerations: tolerations(m.GetTolerations()), Selector: labels(m.GetSelectorLabels()), Least: m.MinCount,
 		Requests: many(m.GetRequests(), path+".requests", func(a *apportionv1.KueueAmount, path string) kueue.Request {
 			return kueue.Request{Resource: r.resource(a.GetName(), path+".name"), Amount: r.amount(a.GetAmount(), path+".amount")}
 		}),
-		Affinity: many(m.GetNodeAffinity(), path, func(t *apportionv1.KueueNodeTerm, _ string) kueue.Term {
+		Affinity: many(m.GetAffinityTerms(), path, func(t *apportionv1.KueueNodeTerm, _ string) kueue.Term {
 			return many(t.GetExpressions(), path, func(e *apportionv1.KueueRequirement, _ string) kueue.Requirement {
-				return kueue.Requirement{Key: e.GetKey(), Operator: e.GetOperator(), Values: e.GetValues()}
+				return kueue.Requirement{Key: e.GetKey(), Operator: e.GetComparison(), Values: e.GetValues()}
 			})
 		}),
 	}
@@ -129,7 +129,7 @@ func (r *reader) admittedPodSet(m *apportionv1.KueueAdmittedPodSet, path string)
 	}
 	out := kueue.AdmittedPodSet{
 		Name: m.Name,
-		Usage: many(m.Usage, path+".usage", func(u *apportionv1.KueueFlavoredUsage, path string) kueue.FlavoredUsage {
+		Usage: many(m.Usages, path+".usages", func(u *apportionv1.KueueFlavoredUsage, path string) kueue.FlavoredUsage {
 			return kueue.FlavoredUsage{
 				Resource: r.resource(u.GetResource(), path+".resource"), Flavor: u.GetFlavor(), Used: u != nil && u.Amount != nil,
 				Amount: r.amount(u.GetAmount(), path+".amount"),
@@ -139,6 +139,6 @@ func (r *reader) admittedPodSet(m *apportionv1.KueueAdmittedPodSet, path string)
 	if m.Count != nil {
 		out.Count = new(r.count(*m.Count, path+".count"))
 	}
-	r.resources(len(out.Usage), path+".usage", func(i int) string { return out.Usage[i].Resource })
+	r.resources(len(out.Usage), path+".usages", func(i int) string { return out.Usage[i].Resource })
 	return out
 }

@@ -10,14 +10,14 @@ import (
 // fair is the certificate in the JSON of an answer: the divisions that give the entitlements, and those that give the fair shares.
 type fair struct {
 	Divisions []*division `json:"divisions,omitempty"`
-	Sated     []*division `json:"sated,omitempty"`
+	Sated     []*division `json:"satedDivisions,omitempty"`
 }
 
 type division struct {
 	Queue     *int       `json:"queue,omitempty"`
 	Dimension int        `json:"dimension,omitempty"`
 	Amount    uint64     `json:"amount,omitempty,string"`
-	Case      string     `json:"case,omitempty"`
+	Case      string     `json:"rule,omitempty"`
 	Level     *fraction  `json:"level,omitempty"`
 	Children  []*portion `json:"children,omitempty"`
 	Root      *portion   `json:"root,omitempty"`

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/test/recording"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -38,44 +37,26 @@ func collect() ([]sourced, error) {
 }
 
 func recorded() ([]sourced, error) {
-	file, err := os.Open(cases)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, err
-	}
 	var list []sourced
-	lines := bufio.NewScanner(plain)
-	for lines.Buffer(nil, 1<<26); lines.Scan(); {
-		var c struct {
-			ID       string          `json:"id"`
-			Snapshot json.RawMessage `json:"snapshot"`
-			Settings struct {
-				Base             string            `json:"base"`
-				ReserveGuarantee bool              `json:"reserve_guarantee"`
-				Quanta           map[string]uint64 `json:"quanta"`
-			} `json:"settings"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+	for line, err := range recording.Lines(cases) {
+		if err != nil {
 			return nil, err
 		}
-		settings := &apportionv1.Fair{
-			Base:             apportionv1.FairBase(apportionv1.FairBase_value["FAIR_BASE_"+c.Settings.Base]),
-			ReserveGuarantee: c.Settings.ReserveGuarantee,
+		c, ok := recording.ReadFair(line)
+		if !ok {
+			continue
 		}
-		for name, amount := range c.Settings.Quanta {
-			settings.Quanta = append(settings.Quanta, &apportionv1.Quantum{Name: name, Amount: amount})
+		snapshot, policy, err := c.Input()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.ID, err)
 		}
-		f, err := certify(c.Snapshot, settings)
+		f, err := certify(snapshot, policy)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.ID, err)
 		}
 		list = append(list, sourced{"recorded case", f})
 	}
-	return list, lines.Err()
+	return list, nil
 }
 
 // conformance returns the certificates that the vectors have, and those of all clusters in their requests that can be divided.
@@ -98,7 +79,11 @@ func conformance() ([]sourced, error) {
 			var f fair
 			switch {
 			case name == "snapshot":
-				if c, err := certify(found, &apportionv1.Fair{}); err == nil && len(c.Divisions) > 0 {
+				s := &apportionv1.Snapshot{}
+				if protojson.Unmarshal(found, s) != nil {
+					return
+				}
+				if c, err := certify(s, fairAlone(&apportionv1.Fair{})); err == nil && len(c.Divisions) > 0 {
 					list = append(list, sourced{"cluster of a conformance vector", c})
 				}
 			case name == "fair" && json.Unmarshal(found, &f) == nil && len(f.Divisions) > 0:
@@ -128,18 +113,18 @@ func each(v any, f func(name string, value json.RawMessage)) {
 	}
 }
 
-// certify divides a cluster by fair.
-func certify(snapshot []byte, settings *apportionv1.Fair) (*fair, error) {
-	s := &apportionv1.Snapshot{}
-	if err := protojson.Unmarshal(snapshot, s); err != nil {
-		return nil, err
-	}
-	m, err := decode.Compile(s)
+// fairAlone is a policy of fair alone.
+func fairAlone(settings *apportionv1.Fair) *apportionv1.Policy {
+	plugin := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Fair{Fair: settings}}
+	return &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{plugin}}}}
+}
+
+// certify divides a cluster by a policy of fair.
+func certify(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy) (*fair, error) {
+	m, err := decode.Compile(snapshot)
 	if err != nil {
 		return nil, err
 	}
-	plugin := &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Fair{Fair: settings}}
-	policy := &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{plugin}}}}
 	session, err := wire.Open(m, policy, wire.Options{})
 	if err != nil {
 		return nil, err

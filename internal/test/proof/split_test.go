@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/test/raced"
@@ -21,7 +22,7 @@ type want struct{ weight, guarantee, demand int }
 // shared divides an amount among queues by fair.
 func shared(t *testing.T, base apportionv1.FairBase, amount int, queues ...want) []uint64 {
 	t.Helper()
-	resource := func(x int) map[string]any { return map[string]any{"dimension": []int{0}, "amount": []int{x}} }
+	resource := func(x int) map[string]any { return map[string]any{"dimensions": []int{0}, "amounts": []int{x}} }
 	var list, jobs []any
 	for i, q := range queues {
 		name := fmt.Sprint("q", i)
@@ -32,12 +33,14 @@ func shared(t *testing.T, base apportionv1.FairBase, amount int, queues ...want)
 		}
 		jobs = append(jobs, map[string]any{"uid": name, "queue": name, "groups": []any{map[string]any{"request": resource(1), "tasks": tasks}}})
 	}
-	snapshot, err := json.Marshal(map[string]any{
+	data, err := json.Marshal(map[string]any{
 		"dimensions": []string{"cpu"}, "queues": list, "jobs": jobs,
 		"nodes": []any{map[string]any{"name": "n", "allocatable": resource(amount)}},
 	})
 	require.NoError(t, err)
-	c, err := certify(snapshot, &apportionv1.Fair{Base: base})
+	snapshot := &apportionv1.Snapshot{}
+	require.NoError(t, protojson.Unmarshal(data, snapshot))
+	c, err := certify(snapshot, fairAlone(&apportionv1.Fair{Base: base}))
 	require.NoError(t, err)
 	var shares []uint64
 	for _, p := range c.Divisions[0].Children {

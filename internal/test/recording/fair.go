@@ -114,18 +114,25 @@ func (m *MemorySettings) message() *apportionv1.FairMemory {
 
 type object = map[string]any
 
-// contractual is the snapshot in the contract's JSON: the recording of cases with memory writes usage as `amount` and kinds of budgets
-// without their prefix. Amounts that the contract cannot express become -1, which it refuses just as it would them.
+// contractual is the snapshot in the contract's JSON. Recordings have names of their own: `dimension` and `amount` of a resource, usage in
+// `amount`, and kinds of budgets without their prefix. Amounts of usage that the contract cannot express become -1, which it refuses just as
+// it would them.
 func (c *Fair) contractual() ([]byte, error) {
-	if c.Group() != MemoryGroup {
-		return c.Snapshot, nil
-	}
 	var snapshot object
 	decoder := json.NewDecoder(strings.NewReader(string(c.Snapshot)))
 	decoder.UseNumber()
 	if err := decoder.Decode(&snapshot); err != nil {
 		return nil, err
 	}
+	if c.Group() == MemoryGroup {
+		nameUsage(snapshot)
+	}
+	nameAmounts(snapshot)
+	return json.Marshal(snapshot)
+}
+
+// nameUsage gives usage its name, and kinds of budgets their prefix.
+func nameUsage(snapshot object) {
 	usage := func(of any, key string) {
 		o, _ := of.(object)
 		if u, ok := o[key].(object); ok {
@@ -148,7 +155,26 @@ func (c *Fair) contractual() ([]byte, error) {
 			usage(o, "usage")
 		}
 	}
-	return json.Marshal(snapshot)
+}
+
+// nameAmounts gives the lists of every resource and usage below a value their names.
+func nameAmounts(value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, each := range v {
+			nameAmounts(each)
+		}
+	case object:
+		for old, name := range map[string]string{"dimension": "dimensions", "amount": "amounts"} {
+			if list, ok := v[old].([]any); ok {
+				v[name] = list
+				delete(v, old)
+			}
+		}
+		for _, each := range v {
+			nameAmounts(each)
+		}
+	}
 }
 
 // expressible returns amounts with -1 for those that have more than 64 bits.

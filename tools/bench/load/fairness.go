@@ -215,9 +215,9 @@ func hold(ctx context.Context, conn *grpc.ClientConn, in *apportionv1.Input) err
 
 // first names the first tasks by number.
 func first(n int) *apportionv1.Tasks {
-	tasks := &apportionv1.Tasks{Index: make([]uint32, n)}
-	for i := range tasks.Index {
-		tasks.Index[i] = uint32(i)
+	tasks := &apportionv1.Tasks{Indices: make([]uint32, n)}
+	for i := range tasks.Indices {
+		tasks.Indices[i] = uint32(i)
 	}
 	return tasks
 }

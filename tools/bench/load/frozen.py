@@ -27,7 +27,7 @@ ARGUMENTS = {
 CALLERS, DEADLINE, RECOVERY, MEASURED, THAWED = 16, 3, 5, 2, 6
 SNAPSHOT = {
     "dimensions": ["cpu"],
-    "nodes": [{"name": "n", "allocatable": {"dimension": [0], "amount": [16000]}}],
+    "nodes": [{"name": "n", "allocatable": {"dimensions": [0], "amounts": [16000]}}],
     "queues": [{"name": "research", "weight": 1}, {"name": "serving", "weight": 3}],
 }
 POLICY = {"tiers": [{"plugins": [{"gang": {}}, {"proportion": {}}]}]}

@@ -75,7 +75,7 @@ func (p *pressure) question() *apportionv1.EvaluateSharesRequest {
 }
 
 func amounts(cpu, memory float64) *apportionv1.Resource {
-	return &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{cpu, memory}}
+	return &apportionv1.Resource{Dimensions: []uint32{0, 1}, Amounts: []float64{cpu, memory}}
 }
 
 func (p *pressure) run(ctx context.Context) error {

@@ -8,16 +8,16 @@ export const numberOf = (x: Double | undefined): number => (x === undefined ? 0 
 
 // amountOf returns the amount of a dimension; undefined if the resource does not list it.
 export function amountOf(resource: ResourceJson | undefined, dimension: number): number | undefined {
-  const at = resource?.dimension?.indexOf(dimension) ?? -1;
-  return at < 0 ? undefined : numberOf(resource?.amount?.[at]);
+  const at = resource?.dimensions?.indexOf(dimension) ?? -1;
+  return at < 0 ? undefined : numberOf(resource?.amounts?.[at]);
 }
 
 // resourceOf returns the message with these amounts, by dimension.
 export function resourceOf(amounts: ReadonlyMap<number, number>): ResourceJson {
   const dimension = [...amounts.keys()].sort((a, b) => a - b);
   return {
-    dimension,
-    amount: dimension.map((d) => {
+    dimensions: dimension,
+    amounts: dimension.map((d) => {
       const amount = amounts.get(d) ?? 0;
       return Number.isFinite(amount) ? amount : "Infinity";
     }),
@@ -27,7 +27,7 @@ export function resourceOf(amounts: ReadonlyMap<number, number>): ResourceJson {
 // amountsOf is the inverse of resourceOf.
 export function amountsOf(resource: ResourceJson | undefined): Map<number, number> {
   const amounts = new Map<number, number>();
-  resource?.dimension?.forEach((d, i) => amounts.set(d, numberOf(resource.amount?.[i])));
+  resource?.dimensions?.forEach((d, i) => amounts.set(d, numberOf(resource.amounts?.[i])));
   return amounts;
 }
 
@@ -146,8 +146,8 @@ export const said = (dimension: string, amount: number, unit?: Unit): string => 
 // allSaid lists the amounts of a resource that are not zero.
 export function allSaid(dimensions: readonly string[], resource: ResourceJson | undefined): string {
   const parts: string[] = [];
-  resource?.dimension?.forEach((d, i) => {
-    const amount = numberOf(resource.amount?.[i]);
+  resource?.dimensions?.forEach((d, i) => {
+    const amount = numberOf(resource.amounts?.[i]);
     const name = dimensions[d];
     if (amount !== 0 && name !== undefined) {
       parts.push(said(name, amount));

@@ -12,7 +12,7 @@ type Queue = number | undefined;
 type Bounds = readonly [lo: number, m: number, hi: number, guarantee: number, deserved: number, limit: number];
 
 // The lists of divisions: of the fair shares, by weight, and by weight with memory.
-const lists = ["sated", "divisions", "withMemory"] as const;
+const lists = ["satedDivisions", "divisions", "rememberedDivisions"] as const;
 type List = (typeof lists)[number];
 
 const key = (d: number, q: Queue): string => `${d} ${q ?? "root"}`;
@@ -90,8 +90,8 @@ class Check {
 
   #row(resource: ResourceJson | undefined, rounded: (x: number) => number, absent = 0): number[] {
     const out = this.dimensions.map(() => absent);
-    resource?.dimension?.forEach((d, i) => {
-      const amount = numberOf(resource.amount?.[i]);
+    resource?.dimensions?.forEach((d, i) => {
+      const amount = numberOf(resource.amounts?.[i]);
       const at = this.dimensions.indexOf(this.snapshot.dimensions?.[d] ?? this.dimensions[d] ?? "");
       if (at >= 0) {
         out[at] = Number.isFinite(amount) ? rounded(amount) : amount;
@@ -249,7 +249,7 @@ class Check {
     const sum = (i: 0 | 1): number => kids.reduce((s, k) => s + (b.get(k)?.[i] ?? 0), 0);
     const by = sum(0) > amount ? "GUARANTEE" : sum(1) > amount ? "DESERVED" : "WEIGHT";
     this.#expect(`${at}.amount`, Number(x.amount ?? 0), amount);
-    this.#expect(`${at}.case`, x.case, `FAIR_CASE_${by}`);
+    this.#expect(`${at}.rule`, x.rule, `FAIR_CASE_${by}`);
     this.#expect(`${at}.children`, (x.children ?? []).map((p) => String(p.queue)).join(), kids.join());
     const shares = new Map<Queue, number>();
     const rows: Awarded[] = [];
@@ -289,21 +289,21 @@ class Check {
     this.#amounts("total", fair.total, this.#total);
     const inner = this.#order.filter((q) => this.#kids(q).length > 0 || q === this.#root);
     const effective = this.#weights(fair.weights ?? [], inner);
-    const given = { sated: fair.sated ?? [], divisions: fair.divisions ?? [], withMemory: fair.withMemory ?? [] };
-    const all = { sated: new Map<string, number>(), divisions: new Map<string, number>(), withMemory: new Map<string, number>() };
+    const given = { satedDivisions: fair.satedDivisions ?? [], divisions: fair.divisions ?? [], rememberedDivisions: fair.rememberedDivisions ?? [] };
+    const all = { satedDivisions: new Map<string, number>(), divisions: new Map<string, number>(), rememberedDivisions: new Map<string, number>() };
     for (const name of lists) {
-      if (name === "withMemory" && this.#memory === undefined) {
+      if (name === "rememberedDivisions" && this.#memory === undefined) {
         this.#expect(name, given[name].length, 0);
         continue;
       }
       const want = inner.flatMap((q) => this.#quanta.map((_, d) => key(d, q)));
       this.#expect(name, given[name].map((x) => key(x.dimension ?? 0, x.queue)).join(), want.join());
       this.#quanta.forEach((u, d) => {
-        const b = this.#bounds(d, name === "sated");
+        const b = this.#bounds(d, name === "satedDivisions");
         const root = b.get(this.#root);
         const top = this.#kids(this.#root).length > 0 ? Infinity : (root?.[2] ?? 0);
         const share = new Map<Queue, number>([[this.#root, Math.min(Math.floor((this.#total[d] ?? 0) / u), root?.[5] ?? 0, top)]]);
-        const weight = (k: number): bigint => (name === "withMemory" ? effective.get(key(d, k)) ?? 0n : BigInt(this.#queues[k]?.weight ?? 1));
+        const weight = (k: number): bigint => (name === "rememberedDivisions" ? effective.get(key(d, k)) ?? 0n : BigInt(this.#queues[k]?.weight ?? 1));
         given[name].forEach((x, i) => {
           if ((x.dimension ?? 0) === d) {
             this.#divide(`${name}[${i}]`, x, b, share.get(x.queue) ?? 0, weight).forEach((e, q) => share.set(q, e));
@@ -314,7 +314,7 @@ class Check {
     }
     this.#lines(given, all);
     const amount = (of: ReadonlyMap<string, number>) => (d: number, q: Queue) => (of.get(key(d, q)) ?? 0) * (this.#quanta[d] ?? 1);
-    this.#accounts(plugin.queues ?? [], amount(all.divisions), amount(all.withMemory));
+    this.#accounts(plugin.queues ?? [], amount(all.divisions), amount(all.rememberedDivisions));
     return { faults: this.#faults, wrong: this.#wrong, compared: this.#compared };
   }
 
@@ -332,13 +332,13 @@ class Check {
 
   // #amounts checks a resource. What it does not name is 0.
   #amounts(path: string, resource: ResourceJson | undefined, want: readonly number[]): void {
-    const dimensions = resource?.dimension ?? [];
+    const dimensions = resource?.dimensions ?? [];
     this.#expect(path, resource !== undefined, true);
     this.#expect(`${path}: dimensions`, new Set(dimensions).size === dimensions.length && dimensions.every((d) => d < want.length), true);
-    this.#expect(`${path}: amounts`, resource?.amount?.length ?? 0, dimensions.length);
+    this.#expect(`${path}: amounts`, resource?.amounts?.length ?? 0, dimensions.length);
     want.forEach((x, d) => {
       const at = dimensions.indexOf(d);
-      this.#expect(`${path} of ${this.dimensions[d] ?? d}`, at < 0 ? 0 : numberOf(resource?.amount?.[at]), x === 0 ? 0 : x);
+      this.#expect(`${path} of ${this.dimensions[d] ?? d}`, at < 0 ? 0 : numberOf(resource?.amounts?.[at]), x === 0 ? 0 : x);
     });
   }
 
@@ -379,13 +379,13 @@ class Check {
       given[name].forEach((x, i) => {
         const d = x.dimension ?? 0;
         const portions = [...(x.children ?? []).map((p, k) => [`children[${k}]`, p] as const), ...(x.root === undefined ? [] : [["root", x.root] as const])];
-        this.#expect(`${name}[${i}]: the root's own numbers`, x.root !== undefined, name !== "sated" && x.queue === this.#root);
+        this.#expect(`${name}[${i}]: the root's own numbers`, x.root !== undefined, name !== "satedDivisions" && x.queue === this.#root);
         for (const [at, p] of portions) {
           const e = all.divisions.get(key(d, p.queue)) ?? 0;
           const [lo, m, hi] = bounds[d]?.get(p.queue) ?? [0, 0, 0];
           const path = `${name}[${i}].${at}`;
           this.#expect(`${path}.guaranteeLine`, Number(p.guaranteeLine ?? 0), Math.min(lo, e));
-          this.#expect(`${path}.fairLine`, Number(p.fairLine ?? 0), Math.min(e, Math.max(lo, all.sated.get(key(d, p.queue)) ?? 0)));
+          this.#expect(`${path}.fairLine`, Number(p.fairLine ?? 0), Math.min(e, Math.max(lo, all.satedDivisions.get(key(d, p.queue)) ?? 0)));
           if (at === "root") {
             const own = [p.guaranteed, p.begin, p.useful, p.share, p.weight, p.start, p.ceiling, p.base].map((x) => Number(x ?? 0));
             this.#expect(path, own.join(), [lo, m, hi, all[name].get(key(d, p.queue)) ?? 0, 0, 0, 0, 0].join());

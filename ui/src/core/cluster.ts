@@ -250,5 +250,5 @@ export function requestOf(task: Task): ResourceJson | undefined {
 }
 
 function add(amounts: Map<number, number>, resource: ResourceJson | undefined): void {
-  resource?.dimension?.forEach((d, i) => amounts.set(d, (amounts.get(d) ?? 0) + numberOf(resource.amount?.[i])));
+  resource?.dimensions?.forEach((d, i) => amounts.set(d, (amounts.get(d) ?? 0) + numberOf(resource.amounts?.[i])));
 }

@@ -43,13 +43,13 @@ function toneOf(one: CauseIntervalJson): number {
 export function spans(job: JobHistoryJson): Span[] {
   const out: Span[] = [];
   for (const one of job.intervals ?? []) {
-    const from = millis(one.from);
+    const from = millis(one.startTime);
     const before = out.at(-1);
     if (before !== undefined && before.until < from) {
       out.push({ from: before.until, until: from, lasts: false, tone: idle, text: say("didNotWait") });
     }
     const merged = (one.merged ?? 0) > 0 ? say("merged", { causes: are(one.merged ?? 0, "older cause") }) : "";
-    out.push({ from, until: millis(one.until), lasts: one.lasts === true, tone: toneOf(one), text: `${one.text ?? ""}${merged}` });
+    out.push({ from, until: millis(one.endTime), lasts: one.lasts === true, tone: toneOf(one), text: `${one.text ?? ""}${merged}` });
   }
   return out;
 }
@@ -65,7 +65,7 @@ export function reaches(h: GetHistoryResponseJson, now: number): string {
   }
   const [last, more] = [h.gaps?.at(-1), (h.gaps?.length ?? 0) - 1];
   if (last !== undefined) {
-    known += say("knownGap", { from: at(last.from), until: at(last.until) }) + (more > 0 ? say("knownGaps", { times: count(more, "time") }) : "");
+    known += say("knownGap", { from: at(last.startTime), until: at(last.endTime) }) + (more > 0 ? say("knownGaps", { times: count(more, "time") }) : "");
   }
   return `${known}.`;
 }
@@ -103,6 +103,6 @@ export function series(queue: QueueHistoryJson, dimension: string): Point[] {
   const d = (queue.dimensions ?? []).indexOf(dimension);
   return (queue.samples ?? []).map((s) => {
     const amount = d < 0 ? undefined : (s.amounts ?? []).find((a) => (a.dimension ?? 0) === d);
-    return { from: millis(s.from), until: millis(s.until), allocated: Number(amount?.allocated ?? 0), deserved: Number(amount?.deserved ?? 0) };
+    return { from: millis(s.startTime), until: millis(s.endTime), allocated: Number(amount?.allocated ?? 0), deserved: Number(amount?.deserved ?? 0) };
   });
 }

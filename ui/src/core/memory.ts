@@ -50,7 +50,7 @@ export class Memory {
   }
 
   #amounts(usage: UsageJson | undefined): Map<number, bigint> {
-    return new Map((usage?.dimension ?? []).map((d, i) => [this.dimensions.indexOf(this.snapshot.dimensions?.[d] ?? ""), BigInt(usage?.quantumSeconds?.[i] ?? 0)]));
+    return new Map((usage?.dimensions ?? []).map((d, i) => [this.dimensions.indexOf(this.snapshot.dimensions?.[d] ?? ""), BigInt(usage?.quantumSeconds?.[i] ?? 0)]));
   }
 
   // #charged is what usage counts in a dimension.

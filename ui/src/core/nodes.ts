@@ -79,7 +79,7 @@ export function palette(cluster: Cluster, dimension: number, colours: number): M
 export function reserved(cluster: Cluster, node: number): string[] {
   const now = BigInt(cluster.snapshot.asOf ?? 0);
   const list = cluster.nodes[node]?.reservations ?? [];
-  return list.filter((r) => BigInt(r.until ?? 0) === 0n || BigInt(r.until ?? 0) > now).map((r) => saidReservation(cluster, r));
+  return list.filter((r) => BigInt(r.endUnixNano ?? 0) === 0n || BigInt(r.endUnixNano ?? 0) > now).map((r) => saidReservation(cluster, r));
 }
 
 function saidReservation(cluster: Cluster, r: NodeReservationJson): string {
@@ -88,7 +88,7 @@ function saidReservation(cluster: Cluster, r: NodeReservationJson): string {
   const [holder, reason] = [job === undefined ? (r.holder ?? "") : cluster.jobName(job), r.reason ?? ""];
   const purpose = holder !== "" && reason !== "" ? say("reservedForBoth", { holder, reason })
     : holder + reason === "" ? "" : say("reservedFor", { what: holder + reason });
-  const [from, until] = [moment(r.from), moment(r.until)];
+  const [from, until] = [moment(r.startUnixNano), moment(r.endUnixNano)];
   const period = from === "" && until === "" ? "" : from === "" ? say("reservedUntil", { until })
     : until === "" ? say("reservedFrom", { from }) : say("reservedDuring", { from, until });
   return what + purpose + period;

@@ -51,7 +51,7 @@ export function series(answer: GetUsageResponseJson, dimension: string, only?: R
     let seconds = 0;
     const points = intervals.map((x): Point => {
       const own = (x.queues ?? []).find((q) => q.queue === queue && q.owner === undefined);
-      const [from, until] = [Number(x.from ?? 0) / 1e6, Number(x.until ?? 0) / 1e6];
+      const [from, until] = [Number(x.startTime ?? 0) / 1e6, Number(x.endTime ?? 0) / 1e6];
       const used = amount(own?.used);
       seconds += used;
       return { from, until, used: used / Math.max((until - from) / 1000, 1), decayed: counting > 0 ? amount(own?.decayed) / counting : 0 };
@@ -65,7 +65,7 @@ export function series(answer: GetUsageResponseJson, dimension: string, only?: R
 
 // usedOf returns the quantum-seconds of a dimension; undefined if it is not listed.
 function usedOf(usage: UsageJson | undefined, dimension: number): number | undefined {
-  const at = usage?.dimension?.indexOf(dimension) ?? -1;
+  const at = usage?.dimensions?.indexOf(dimension) ?? -1;
   return at < 0 ? undefined : Number(usage?.quantumSeconds?.[at] ?? 0);
 }
 
@@ -92,8 +92,8 @@ export function spent(answer: GetUsageResponseJson | undefined, dimension: strin
       return [];
     }
     const row = (user: string, usage: UsageJson | undefined): Spent => ({
-      queue: b.queue ?? "", kind: b.kind === "BUDGET_KIND_HARD" ? "hard" : "soft", from: Number(b.from ?? 0) / 1e6,
-      until: b.until === undefined ? undefined : Number(b.until) / 1e6, user, granted: granted / hour, used: (usedOf(usage, d) ?? 0) / hour,
+      queue: b.queue ?? "", kind: b.kind === "BUDGET_KIND_HARD" ? "hard" : "soft", from: Number(b.startTime ?? 0) / 1e6,
+      until: b.endTime === undefined ? undefined : Number(b.endTime) / 1e6, user, granted: granted / hour, used: (usedOf(usage, d) ?? 0) / hour,
     });
     return [row("", b.spent), ...(b.users ?? []).map((u) => row(u.queue ?? "", u.used)).filter((one) => one.used > 0)];
   });

@@ -80,10 +80,10 @@ export function Causes({ job }: { job: (name: string) => string }) {
         {(answer.kinds ?? []).map((kind, i) => (
           <Kind key={i} at={i} kind={kind} jobs={kindJobs(answer, kind)} job={job} />
         ))}
-        {(answer.leftOut ?? []).length > 0 && (
+        {(answer.leftOuts ?? []).length > 0 && (
           <li>
             <a class="cause" href={to(route, "waiting", "", { cause: "left" })}>
-              <b>{answer.leftOut?.length}</b> <span>{say("notConsidered")}</span>
+              <b>{answer.leftOuts?.length}</b> <span>{say("notConsidered")}</span>
             </a>
           </li>
         )}

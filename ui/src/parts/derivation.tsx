@@ -19,7 +19,7 @@ const mostQueues = 60;
 export function Derivation({ name }: { name: string }) {
   const { cluster, policy } = usePage();
   const steps = useMemo<StepJson[]>(
-    () => [cluster.queues.length <= mostQueues ? { shares: { explain: {} } } : { shares: { queues: { name: [name] }, explain: { queues: { name: [name] } } } }],
+    () => [cluster.queues.length <= mostQueues ? { shares: { explain: {} } } : { shares: { queues: { names: [name] }, explain: { queues: { names: [name] } } } }],
     [cluster, name],
   );
   const { answer, fault } = useSteps(steps, policy);
@@ -184,7 +184,7 @@ function Levels({ d, name }: { d: CapacityDerivationJson; name: string }) {
 // heldBy says what holds a share of fair where it is.
 function heldBy(x: FairDivisionJson, c: FairPortionJson): string {
   const none = (quanta: string | undefined): boolean => BigInt(quanta ?? 0) === 0n;
-  const weighed = (x.case ?? "FAIR_CASE_UNSPECIFIED") === "FAIR_CASE_WEIGHT";
+  const weighed = (x.rule ?? "FAIR_CASE_UNSPECIFIED") === "FAIR_CASE_WEIGHT";
   switch (true) {
     case none(c.useful):
       return say("heldUseless");
@@ -194,7 +194,7 @@ function heldBy(x: FairDivisionJson, c: FairPortionJson): string {
       return say("heldWeight");
     case c.bound === "FAIR_BOUND_UPPER" && weighed:
       return say("heldDemand");
-    case (x.case === "FAIR_CASE_DESERVED" && c.bound === "FAIR_BOUND_UPPER") || (weighed && BigInt(c.begin ?? 0) > BigInt(c.guaranteed ?? 0)):
+    case (x.rule === "FAIR_CASE_DESERVED" && c.bound === "FAIR_BOUND_UPPER") || (weighed && BigInt(c.begin ?? 0) > BigInt(c.guaranteed ?? 0)):
       return say("heldDeserved");
     default:
       return say("heldGuarantee");
@@ -243,7 +243,7 @@ export function Division({ x, quantum, selected, more }: { x: FairDivisionJson; 
   return (
     <section class="division">
       <p class="note">
-        <bdi>{x.queue === undefined ? "The cluster" : cluster.queueName(x.queue)}</bdi> divides {textOf(dim, amount(x.amount), unit)}: {word(x.case) ?? say("FAIR_CASE_WEIGHT")}.
+        <bdi>{x.queue === undefined ? "The cluster" : cluster.queueName(x.queue)}</bdi> divides {textOf(dim, amount(x.amount), unit)}: {word(x.rule) ?? say("FAIR_CASE_WEIGHT")}.
         {x.level !== undefined && ` Level ${x.level.numerator}/${x.level.denominator} quanta for each unit of weight.`} {more}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={`Division of ${dim}`}>

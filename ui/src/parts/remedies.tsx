@@ -19,7 +19,7 @@ const pause = 300;
 export function RemediesPanel({ index }: { index: number }) {
   const { cluster, opened, policy, route } = usePage();
   const uid = cluster.jobs[index]?.uid || cluster.jobName(index);
-  const steps = useMemo<StepJson[]>(() => [{ remedies: { job: { uid: [uid] } } }], [uid]);
+  const steps = useMemo<StepJson[]>(() => [{ remedies: { job: { uids: [uid] } } }], [uid]);
   const { answer, pending } = useSteps(steps, policy, undefined, pause);
   const path = pending || answer === undefined ? "" : opened.patches;
   const patches = useAsked(path === "" ? undefined : `patches ${opened.digest} ${policy.name} ${uid}`, (signal) => patchesOf(path, answer as Answers, signal)).answer;
@@ -39,7 +39,7 @@ export function RemediesPanel({ index }: { index: number }) {
               <li key={i} class="job-row">
                 <span>
                   <Sentence text={remedy.text} />
-                  {(remedy.whatif ?? []).length > 0 && <Command text={quoted("apportion", "whatif", ...remedy.whatif ?? [])} />}
+                  {(remedy.whatifArguments ?? []).length > 0 && <Command text={quoted("apportion", "whatif", ...remedy.whatifArguments ?? [])} />}
                   {patches?.[i]?.map((p, k) => (p.kubectl === undefined ? <small key={k}>{p.why}</small> : <Command key={k} text={quoted(...p.kubectl)} />))}
                 </span>
                 {edits !== undefined && <a class="button" aria-label={isolated(`Try it: ${remedy.text ?? ""}`)} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}

@@ -62,13 +62,13 @@ function useFitting(job: string) {
   const index = cluster.jobIndex(job);
   const task = useMemo(() => (index === undefined ? undefined : cluster.tasksOf(index).find((t) => waits(t.json.status))), [cluster, index]);
   const steps = useMemo<StepJson[] | undefined>(
-    () => (task === undefined ? undefined : [{ nodes: { tasks: { index: [task.number] } } }]),
+    () => (task === undefined ? undefined : [{ nodes: { tasks: { indices: [task.number] } } }]),
     [task],
   );
   const { answer, fault } = useSteps(steps, policy);
   const row = answer?.answers[0]?.nodes?.tasks?.[0];
   const nodes = useMemo(() => {
-    const fits = row === undefined || row.task !== undefined && row.task !== task?.number ? [] : (row.node ?? []).filter((_, i) => row.fits?.[i]);
+    const fits = row === undefined || row.task !== undefined && row.task !== task?.number ? [] : (row.nodes ?? []).filter((_, i) => row.fits?.[i]);
     return new Set(fits);
   }, [row, task]);
   const text = job === "" ? "" : task === undefined ? "No task of this job waits." :
@@ -224,7 +224,7 @@ function NodePanel({ node }: { node: number }) {
         {uses.map((use) => (
           <li key={use.job} class="job-row">
             <span><a href={to(route, "job", cluster.jobName(use.job))}><bdi>{cluster.jobName(use.job)}</bdi></a> <small><bdi>{cluster.queueName(use.queue)}</bdi></small></span>
-            <small>{use.tasks} {use.tasks === 1 ? "task" : "tasks"}{use.releasing > 0 ? `, ${use.releasing} releasing` : ""}: {allSaid(cluster.dimensions, { dimension: [...use.amounts.keys()], amount: [...use.amounts.values()] })}</small>
+            <small>{use.tasks} {use.tasks === 1 ? "task" : "tasks"}{use.releasing > 0 ? `, ${use.releasing} releasing` : ""}: {allSaid(cluster.dimensions, { dimensions: [...use.amounts.keys()], amounts: [...use.amounts.values()] })}</small>
           </li>
         ))}
       </ul>

@@ -55,8 +55,8 @@ export function WaitingView() {
           {(answer.kinds ?? []).map((kind, i) => (
             <Cause key={i} at={String(i)} text={kind.text ?? ""} count={kind.jobCount ?? 0} queues={kind.queues?.length ?? 0} chosen={chosen} />
           ))}
-          {(answer.leftOut ?? []).length > 0 && (
-            <Cause at="left" text={say("notConsidered")} count={answer.leftOut?.length ?? 0} chosen={chosen} />
+          {(answer.leftOuts ?? []).length > 0 && (
+            <Cause at="left" text={say("notConsidered")} count={answer.leftOuts?.length ?? 0} chosen={chosen} />
           )}
         </nav>
         {count > 12 && chosen !== "left" && (
@@ -67,7 +67,7 @@ export function WaitingView() {
             <Choice label="Short of" part="short" values={[...new Set((answer.jobs ?? []).flatMap((e) => cluster.dimensions[shortOf(e) ?? -1] ?? []))].sort()} />
           </div>
         )}
-        {chosen === "left" ? <LeftOut list={answer.leftOut ?? []} /> : jobs.length === 0 ? <Empty>{count === 0 ? "Every job runs or has ended." : "No waiting job matches."}</Empty> : (
+        {chosen === "left" ? <LeftOut list={answer.leftOuts ?? []} /> : jobs.length === 0 ? <Empty>{count === 0 ? "Every job runs or has ended." : "No waiting job matches."}</Empty> : (
           <List
             label="Waiting jobs" count={jobs.length} height={rowHeight} rowKey={(i) => cluster.jobName(jobs[i]?.job)}
             first={selected === "" ? undefined : jobs.findIndex((e) => cluster.jobName(e.job) === selected)}

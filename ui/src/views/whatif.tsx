@@ -234,7 +234,7 @@ function Result({ edits }: { edits: readonly Edit[] }) {
   const steps = changed === undefined || !flat ? sharesSteps : flatSharesSteps;
   const after = useSteps(was === undefined ? undefined : steps, policy, changed, "in turn");
   const afterWaiting = useSteps(waitingSteps, policy, changed, changed === undefined ? 0 : later);
-  const jobSteps = useMemo<StepJson[] | undefined>(() => (changed?.job === undefined ? undefined : [{ explain: { jobs: { index: [changed.job] } } }]), [changed?.job]);
+  const jobSteps = useMemo<StepJson[] | undefined>(() => (changed?.job === undefined ? undefined : [{ explain: { jobs: { indices: [changed.job] } } }]), [changed?.job]);
   const job = useSteps(jobSteps, policy, changed, "in turn");
   // The cluster to which the answer refers. It lacks the newest edits while their answer is being computed.
   const about = useRef<{ answer: unknown; cluster: Cluster }>({ answer: undefined, cluster });

@@ -75,9 +75,9 @@ func (j *job) advise() {
 
 // lower reduces amounts to at most the given ones.
 func lower(r *apportionv1.Resource, most map[bound]float64) {
-	for i, dimension := range r.GetDimension() {
+	for i, dimension := range r.GetDimensions() {
 		if x, known := most[bound{dimension: dimension}]; known {
-			r.Amount[i] = min(r.GetAmount()[i], x)
+			r.Amounts[i] = min(r.GetAmounts()[i], x)
 		}
 	}
 }
@@ -126,10 +126,10 @@ func (j *job) giveBack(index uint32, by *apportionv1.Finding, back map[bound]flo
 			}
 			helps, rest := false, maps.Clone(left)
 			for to, x := range left {
-				i := slices.Index(request.GetDimension(), to.dimension)
+				i := slices.Index(request.GetDimensions(), to.dimension)
 				if i >= 0 && (to.queue == "" || j.within(other.GetQueue(), to.queue)) {
-					helps = helps || x > 0 && request.GetAmount()[i] > 0
-					rest[to] -= request.GetAmount()[i]
+					helps = helps || x > 0 && request.GetAmounts()[i] > 0
+					rest[to] -= request.GetAmounts()[i]
 				}
 			}
 			if helps {

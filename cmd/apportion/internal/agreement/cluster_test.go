@@ -17,7 +17,7 @@ func (d dice) chance(percent int) bool { return d.between(0, 99) >= 100-percent 
 
 // amounts are cpu in cores, and GPUs.
 func amounts(cpu, gpu int) *apportionv1.Resource {
-	return &apportionv1.Resource{Dimension: []uint32{0, 1}, Amount: []float64{1000 * float64(cpu), 1000 * float64(gpu)}}
+	return &apportionv1.Resource{Dimensions: []uint32{0, 1}, Amounts: []float64{1000 * float64(cpu), 1000 * float64(gpu)}}
 }
 
 // cluster is a snapshot while it is put together.
@@ -143,7 +143,7 @@ func (c *cluster) queue(name, parent, path string, leaf bool) {
 		queue.State = apportionv1.QueueState_QUEUE_STATE_CLOSED
 	}
 	if leaf && c.chance(15) {
-		queue.NodeGroupAffinity = &apportionv1.NodeGroupAffinity{Affinity: &apportionv1.NodeGroupTerms{Required: []string{"a"}}}
+		queue.NodeGroupAffinity = &apportionv1.NodeGroupAffinity{Affinity: &apportionv1.NodeGroupTerms{RequiredGroups: []string{"a"}}}
 	}
 	if leaf && c.chance(50) {
 		queue.FairShareHierarchy = &apportionv1.FairShareHierarchy{Path: path + "/" + name, Weights: "1/1/1"}
@@ -198,7 +198,7 @@ func (c *cluster) group(job *apportionv1.Job, g int, waits bool) *apportionv1.Ta
 		group.Counts = []*apportionv1.TaskCount{{Count: uint32(c.between(1, 2))}}
 	}
 	if waits && c.chance(8) {
-		group.Unjudged = []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint(c.between(1, 6))}
+		group.UnjudgedConstraints = []apportionv1.PlacementConstraint{apportionv1.PlacementConstraint(c.between(1, 6))}
 	}
 	for k := range c.between(1, 3) {
 		group.Tasks = append(group.Tasks, c.task(fmt.Sprintf("%s-%d-%d", job.GetUid(), g, k), cpu, gpu, waits))

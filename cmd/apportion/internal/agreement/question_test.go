@@ -44,7 +44,7 @@ func (a *asked) on(snapshot *apportionv1.Snapshot, steps ...*apportionv1.Step) [
 	return answered.Answers
 }
 
-func uids(uid ...string) *apportionv1.Jobs { return &apportionv1.Jobs{Uid: uid} }
+func uids(uid ...string) *apportionv1.Jobs { return &apportionv1.Jobs{Uids: uid} }
 
 func explain(jobs *apportionv1.Jobs) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: jobs}}}
@@ -55,7 +55,7 @@ func plan(uid string, means apportionv1.PlanMeans) *apportionv1.Step {
 }
 
 func planTasks(means apportionv1.PlanMeans, tasks ...uint32) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Tasks{Index: tasks}, Means: means}}}
+	return &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Tasks{Indices: tasks}, Means: means}}}
 }
 
 func change(c *apportionv1.Change) *apportionv1.Step {
@@ -191,7 +191,7 @@ func (j *job) comparePlans() {
 
 // compareUnjudged requires that every question names the constraints that none judges, and that none claims to know more.
 func (j *job) compareUnjudged() {
-	unjudged := j.explained.GetUnjudged()
+	unjudged := j.explained.GetUnjudgedConstraints()
 	now, _ := stands(j.explained)
 	if (len(unjudged) > 0 && now == runsNow) && j.explained.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN {
 		j.contradicts("explain: constraints count as judged", "%s", j.explained.GetText())
@@ -201,7 +201,7 @@ func (j *job) compareUnjudged() {
 		j.contradicts("forecast: constraints count as judged", "%s", f.GetText())
 	}
 	for i, p := range j.plans {
-		if !slices.Equal(p.GetUnjudged(), unjudged) || p.GetMiss() == nil && strings.Contains(p.GetText(), notJudged) != (len(unjudged) > 0) {
+		if !slices.Equal(p.GetUnjudgedConstraints(), unjudged) || p.GetMiss() == nil && strings.Contains(p.GetText(), notJudged) != (len(unjudged) > 0) {
 			j.contradicts("plan: constraints count as judged", "%s: %s", means[i], p.GetText())
 		}
 	}
@@ -331,7 +331,7 @@ func (j *job) apply() {
 // evict is the step in which running tasks are gone and wait again.
 func evict(tasks []uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Tasks{Index: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
+		Tasks: &apportionv1.Tasks{Indices: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
 	}}}
 }
 
@@ -346,9 +346,9 @@ func (j *job) compareRemedies() {
 		j.contradicts("remedies: waits for nothing", "%s", j.explained.GetText())
 		return
 	}
-	unjudged := len(j.explained.GetUnjudged()) > 0
-	if !slices.Equal(answer.GetUnjudged(), j.explained.GetUnjudged()) {
-		j.contradicts("remedies: other constraints are not judged", "%v, not %v", answer.GetUnjudged(), j.explained.GetUnjudged())
+	unjudged := len(j.explained.GetUnjudgedConstraints()) > 0
+	if !slices.Equal(answer.GetUnjudgedConstraints(), j.explained.GetUnjudgedConstraints()) {
+		j.contradicts("remedies: other constraints are not judged", "%v, not %v", answer.GetUnjudgedConstraints(), j.explained.GetUnjudgedConstraints())
 	}
 	if unjudged && now == runsNow {
 		if answer.GetCheck() != apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS || answer.GetOutcome() != apportionv1.RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED {
@@ -380,10 +380,10 @@ func (j *job) compareRemedies() {
 			continue
 		}
 		v := &variation.Variation{}
-		parse(j, v, remedy.GetWhatif())
+		parse(j, v, remedy.GetWhatifArguments())
 		made, err := v.Of(lookup.Of(j.snapshot), nil)
 		if err != nil {
-			j.contradicts("a printed remedy is refused", "%s: %v", remedy.GetWhatif(), err)
+			j.contradicts("a printed remedy is refused", "%s: %v", remedy.GetWhatifArguments(), err)
 			continue
 		}
 		steps := []*apportionv1.Step{change(made.Change)}
@@ -393,7 +393,7 @@ func (j *job) compareRemedies() {
 		answers := j.on(made.Base.Snapshot, append(steps, explain(uids(j.explained.GetUid())))...)
 		after := answers[len(answers)-1].GetExplain().GetJobs()[0]
 		if now, by := stands(after); now != runsNow {
-			j.contradicts(fmt.Sprintf("after %s: %s, %s", remedy.GetKind(), now, by.GetCheck()), "%s | %s", remedy.GetWhatif(), after.GetText())
+			j.contradicts(fmt.Sprintf("after %s: %s, %s", remedy.GetKind(), now, by.GetCheck()), "%s | %s", remedy.GetWhatifArguments(), after.GetText())
 		}
 	}
 }

@@ -134,9 +134,9 @@ func TestVolumesAndNamespacesOfALiveClusterAreJudged(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got.Warnings)
 	for _, g := range got.Snapshot.GetJobs()[0].GetGroups() {
-		require.Empty(t, g.GetUnjudged())
+		require.Empty(t, g.GetUnjudgedConstraints())
 		for _, task := range g.GetTasks() {
-			require.Empty(t, task.GetDetail().GetUnjudged(), task.GetName())
+			require.Empty(t, task.GetDetail().GetUnjudgedConstraints(), task.GetName())
 		}
 	}
 	require.Equal(t, `the claim "data" does not exist`, got.Snapshot.GetNodeSets()[0].GetName())

@@ -32,7 +32,7 @@ func TestWhatQueuesWereEntitledToBeginsWithWhatTheyUsedAndIsKept(t *testing.T) {
 	}
 	entitled := func(e *Entitled, after int64) *apportionv1.Usage {
 		s := version()
-		s.Queues[0].Usage = &apportionv1.Usage{Dimension: []uint32{0}, QuantumSeconds: []int64{used}}
+		s.Queues[0].Usage = &apportionv1.Usage{Dimensions: []uint32{0}, QuantumSeconds: []int64{used}}
 		e.state(s, begin+after)
 		return s.GetQueues()[0].GetEntitled()
 	}

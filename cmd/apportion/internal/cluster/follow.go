@@ -230,12 +230,12 @@ func storeOf(o *FollowOptions) store {
 func (f *Follower) leftOut(m *made, view *apportionv1.SnapshotView) {
 	const named = 10
 	for _, kind := range view.GetKinds() {
-		kind.LeftOut = m.leftOut[f.resources[kind.GetResource()].Kind]
-		f.metrics.leftOut.WithLabelValues(kind.GetResource()).Set(float64(kind.GetLeftOut()))
+		kind.LeftOutCount = m.leftOut[f.resources[kind.GetResource()].Kind]
+		f.metrics.leftOut.WithLabelValues(kind.GetResource()).Set(float64(kind.GetLeftOutCount()))
 	}
-	for _, l := range m.snapshot.GetLeftOut() {
-		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID && len(view.GetLeftOut()) < named {
-			view.LeftOut = append(view.LeftOut, l)
+	for _, l := range m.snapshot.GetLeftOuts() {
+		if l.GetCause() == apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID && len(view.GetLeftOuts()) < named {
+			view.LeftOuts = append(view.LeftOuts, l)
 		}
 	}
 }

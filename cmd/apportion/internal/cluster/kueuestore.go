@@ -28,7 +28,7 @@ func (s *kueueStore) version(
 	if fill != nil {
 		fill(m.snapshot)
 	}
-	listed := min(len(m.snapshot.GetLeftOut())+named, model.MaxLeftOut)
+	listed := min(len(m.snapshot.GetLeftOuts())+named, model.MaxLeftOut)
 	const tries = 8
 	for tried := 1; ; tried++ {
 		var takes int64
@@ -48,7 +48,7 @@ func (s *kueueStore) version(
 		case shorten(m, int(excess)+1, "no memory is left for it", listed, size):
 		case listed > named:
 			listed = named
-			m.snapshot.LeftOut = m.snapshot.GetLeftOut()[:min(named, len(m.snapshot.GetLeftOut()))]
+			m.snapshot.LeftOuts = m.snapshot.GetLeftOuts()[:min(named, len(m.snapshot.GetLeftOuts()))]
 		default:
 			return m, nil
 		}
@@ -86,8 +86,8 @@ func (m *made) lack(kind, namespace, name, queue, why string, most int) {
 		in = namespace + "/"
 	}
 	m.leaveOut(kind, fmt.Sprintf("the %s %s%s: %s", kind, in, name, why))
-	if len(m.snapshot.GetLeftOut()) < most {
-		m.snapshot.LeftOut = append(m.snapshot.GetLeftOut(), &apportionv1.LeftOut{
+	if len(m.snapshot.GetLeftOuts()) < most {
+		m.snapshot.LeftOuts = append(m.snapshot.GetLeftOuts(), &apportionv1.LeftOut{
 			Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, Kind: kind, Namespace: namespace, Name: name, Queue: queue, Detail: why,
 		})
 	}

@@ -51,8 +51,8 @@ func TestWorkloadsBeyondTheLimitAreThoseOfTheLargestNamespaces(t *testing.T) {
 	require.Equal(t, 8, held["large"])
 	require.Equal(t, 8, held["larger"])
 	require.Equal(t, uint32(74), m.leftOut["Workload"])
-	require.Len(t, m.snapshot.GetLeftOut(), 74)
-	require.Equal(t, "there are more than 20 workloads", m.snapshot.GetLeftOut()[0].GetDetail())
+	require.Len(t, m.snapshot.GetLeftOuts(), 74)
+	require.Equal(t, "there are more than 20 workloads", m.snapshot.GetLeftOuts()[0].GetDetail())
 }
 
 func TestWorkloadsForWhichThereIsNoMemoryAreThoseOfTheLargestNamespaces(t *testing.T) {

@@ -27,10 +27,10 @@ import (
 func version() *apportionv1.Snapshot {
 	return &apportionv1.Snapshot{
 		Dimensions: []string{"cpu"},
-		Nodes:      []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{8000}}}},
+		Nodes:      []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{8000}}}},
 		Queues:     []*apportionv1.Queue{{Name: "q", CreateTime: 1}},
 		Jobs: []*apportionv1.Job{{Name: "j", Queue: "q", Groups: []*apportionv1.TaskGroup{{
-			Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{1000}},
+			Request: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000}},
 			Tasks:   []*apportionv1.Task{{Uid: "t", Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING}},
 		}}}},
 	}

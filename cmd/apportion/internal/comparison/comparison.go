@@ -69,17 +69,17 @@ func (p *Plan) Evictable(o *Outcome, except map[string]bool, ask func(*apportion
 	limit := uint64(max(leastConsidered, consideredPerTask*len(p.snapshot.Tasks)))
 	for questions := 0; len(claimants) > 0 && (questions < mostQuestions || len(except) > 0); questions++ {
 		answer, err := ask(&apportionv1.Step{Step: &apportionv1.Step_Evictable{Evictable: &apportionv1.EvictableStep{
-			Claimants: &apportionv1.Tasks{Index: claimants}, Limit: limit,
+			Claimants: &apportionv1.Tasks{Indices: claimants}, Limit: limit,
 		}}})
 		if err != nil {
 			return nil, err
 		}
 		found := answer.GetEvictable()
-		for _, t := range slices.Concat(found.GetReclaim(), found.GetPreempt()) {
+		for _, t := range slices.Concat(found.GetReclaimVictims(), found.GetPreemptVictims()) {
 			task := p.snapshot.Tasks[t]
 			o.Queues[task.Job.GetQueue()].Evictable[task.Name()] = true
 		}
-		claimants = found.GetLeft()
+		claimants = found.GetLeftClaimants()
 	}
 	var left []string
 	for _, c := range claimants {

@@ -25,9 +25,9 @@ func TestEvictionsOfJobsThatAreLeftAreNamed(t *testing.T) {
 	answers := make([]*apportionv1.Answer, 2)
 	outcome := plan.OutcomeOf(answers, found.Names(nil))
 	ask := func(step *apportionv1.Step) (*apportionv1.Answer, error) {
-		claimants := step.GetEvictable().GetClaimants().GetIndex()
+		claimants := step.GetEvictable().GetClaimants().GetIndices()
 		return &apportionv1.Answer{Answer: &apportionv1.Answer_Evictable{Evictable: &apportionv1.EvictableAnswer{
-			Reclaim: claimants[:1], Left: claimants[1:],
+			ReclaimVictims: claimants[:1], LeftClaimants: claimants[1:],
 		}}}, nil
 	}
 	left, err := plan.Evictable(outcome, nil, ask)

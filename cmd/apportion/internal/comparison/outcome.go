@@ -91,9 +91,9 @@ func (q *Queue) quotas(share *apportionv1.KueueShare) {
 }
 
 func (o *outcome) amounts(r *apportionv1.Resource) map[string]float64 {
-	amounts := make(map[string]float64, len(r.GetDimension()))
-	for i, dimension := range r.GetDimension() {
-		amounts[o.names.Dimension(dimension)] = r.GetAmount()[i]
+	amounts := make(map[string]float64, len(r.GetDimensions()))
+	for i, dimension := range r.GetDimensions() {
+		amounts[o.names.Dimension(dimension)] = r.GetAmounts()[i]
 	}
 	return amounts
 }

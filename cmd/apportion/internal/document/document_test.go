@@ -35,8 +35,8 @@ func TestFaultsHaveTheLineOfTheFile(t *testing.T) {
 
 func TestNumbersThatJSONDoesNotHave(t *testing.T) {
 	var r apportionv1.Resource
-	require.NoError(t, document.Unmarshal("f", []byte("dimension: [0, 1]\namount: [.inf, 16]\n"), &r))
-	require.Equal(t, []float64{math.Inf(1), 16}, r.GetAmount())
+	require.NoError(t, document.Unmarshal("f", []byte("dimensions: [0, 1]\namounts: [.inf, 16]\n"), &r))
+	require.Equal(t, []float64{math.Inf(1), 16}, r.GetAmounts())
 }
 
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
@@ -49,7 +49,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "queues") {
 			snapshot.Queues = append(snapshot.Queues, &apportionv1.Queue{
 				Name: name.Draw(t, "name"), Weight: new(rapid.Uint32().Draw(t, "weight")), Reclaimable: new(rapid.Bool().Draw(t, "reclaimable")),
-				Capability: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{number.Draw(t, "amount")}},
+				Capability: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{number.Draw(t, "amount")}},
 			})
 		}
 		raw, err := document.JSON(snapshot)

@@ -334,7 +334,7 @@ func TaskIDs(snapshot *lookup.Snapshot, names []string) ([]string, error) {
 func SharesStep(queues ...string) *apportionv1.Step {
 	ask := &apportionv1.SharesStep{}
 	if len(queues) > 0 {
-		ask.Queues = &apportionv1.Queues{Name: queues}
+		ask.Queues = &apportionv1.Queues{Names: queues}
 	}
 	return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: ask}}
 }

@@ -61,7 +61,7 @@ func nameIf(listed bool, name string) string {
 
 // NamespaceNames returns the namespaces of jobs, and of what was left out.
 func NamespaceNames(s *lookup.Snapshot) (names []string) {
-	names = append(NamesOf(s.GetJobs(), (*apportionv1.Job).GetNamespace), NamesOf(s.GetLeftOut(), (*apportionv1.LeftOut).GetNamespace)...)
+	names = append(NamesOf(s.GetJobs(), (*apportionv1.Job).GetNamespace), NamesOf(s.GetLeftOuts(), (*apportionv1.LeftOut).GetNamespace)...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -144,7 +144,7 @@ func (f *InputFlags) kept(ctx context.Context) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range view.GetLeftOut() {
+	for _, l := range view.GetLeftOuts() {
 		if f.Strict {
 			return nil, errors.New(text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}))
 		}
@@ -173,11 +173,11 @@ func Staleness(view *apportionv1.SnapshotView) []*apportionv1.Warning {
 		case kind.GetFault() != "":
 			warn("the server receives no changes of %s: %s", kind.GetResource(), kind.GetFault())
 		}
-		if n := kind.GetLeftOut(); n > 0 {
+		if n := kind.GetLeftOutCount(); n > 0 {
 			warn("%d of %d %s %s left out", n, kind.GetCount(), kind.GetResource(), text.Verb(int(n), "is", "are"))
 		}
 	}
-	for _, l := range view.GetLeftOut() {
+	for _, l := range view.GetLeftOuts() {
 		warn("%s", text.LeftOut(&apportionv1.LeftOutExplanation{LeftOut: l}))
 	}
 	return warnings

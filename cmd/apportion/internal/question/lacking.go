@@ -40,7 +40,7 @@ func (in *Loaded) Unread() string {
 		return ""
 	}
 	const kueue = "kueue.x-k8s.io/"
-	empty := len(in.Lookup.GetQueues())+len(in.Lookup.GetJobs())+len(in.Lookup.GetLeftOut()) == 0
+	empty := len(in.Lookup.GetQueues())+len(in.Lookup.GetJobs())+len(in.Lookup.GetLeftOuts()) == 0
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(in.Cluster.Unread)) {
 		if empty || strings.HasPrefix(kind, kueue) {
@@ -89,7 +89,7 @@ func Divided(ask func(context.Context, *Question, []string) error) func(context.
 // whyUnknown says why the total to divide is not known; "" if it is known.
 func (q *Question) whyUnknown() string {
 	offers := func(n *apportionv1.Node) bool {
-		return slices.ContainsFunc(n.GetAllocatable().GetAmount(), func(x float64) bool { return x > 0 })
+		return slices.ContainsFunc(n.GetAllocatable().GetAmounts(), func(x float64) bool { return x > 0 })
 	}
 	switch nodes := q.Lookup.GetNodes(); {
 	case q.Lookup.GetKueue() != nil || q.Lookup.GetTotal() != nil || slices.ContainsFunc(nodes, offers):

@@ -59,7 +59,7 @@ func plant(s *apportionv1.Snapshot, seed uint64) {
 	gpus := func(n uint64) *apportionv1.Resource {
 		for d, name := range s.GetDimensions() {
 			if name == "nvidia.com/gpu" {
-				return &apportionv1.Resource{Dimension: []uint32{uint32(d)}, Amount: []float64{float64(n) * 1000}}
+				return &apportionv1.Resource{Dimensions: []uint32{uint32(d)}, Amounts: []float64{float64(n) * 1000}}
 			}
 		}
 		return nil

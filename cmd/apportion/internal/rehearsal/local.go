@@ -51,7 +51,7 @@ func (l *localQueues) of(queue, owner string, now int64) *localQueue {
 			if m.Weight != nil {
 				q.Weight = m.GetWeight()
 			}
-			for _, u := range slices.Concat(m.GetConsumed(), m.GetPenalty()) {
+			for _, u := range slices.Concat(m.GetConsumedUsages(), m.GetPenaltyUsages()) {
 				q.Consumed = added(q.Consumed, u.GetName(), u.GetAmount())
 			}
 		}

@@ -10,7 +10,7 @@ import (
 // EntitledBy returns the preset whose deserved shares queues are entitled to unless a person names another: capacity if queues state what
 // they deserve, else proportion.
 func EntitledBy(snapshot *apportionv1.Snapshot) string {
-	if slices.ContainsFunc(snapshot.GetQueues(), func(q *apportionv1.Queue) bool { return len(q.GetDeserved().GetAmount()) > 0 }) {
+	if slices.ContainsFunc(snapshot.GetQueues(), func(q *apportionv1.Queue) bool { return len(q.GetDeserved().GetAmounts()) > 0 }) {
 		return "capacity"
 	}
 	return "proportion"
@@ -27,7 +27,7 @@ func ResourceOf(snapshot *apportionv1.Snapshot, name string) string {
 			continue
 		}
 		for _, node := range snapshot.GetNodes() {
-			if at := slices.Index(node.GetAllocatable().GetDimension(), uint32(i)); at >= 0 && node.GetAllocatable().GetAmount()[at] > 0 {
+			if at := slices.Index(node.GetAllocatable().GetDimensions(), uint32(i)); at >= 0 && node.GetAllocatable().GetAmounts()[at] > 0 {
 				return dimension
 			}
 		}

@@ -216,15 +216,15 @@ func (m *memory) budgeted(queue string) bool {
 // spend adds to a budget what was spent of its dimensions, by dimension of the ledger.
 func (m *memory) spend(b *apportionv1.Budget, spent []int64, dimensions []string) {
 	before := map[uint32]int64{}
-	for i, d := range b.GetSpent().GetDimension() {
+	for i, d := range b.GetSpent().GetDimensions() {
 		before[d] = b.GetSpent().GetQuantumSeconds()[i]
 	}
 	b.Spent = &apportionv1.Usage{}
-	for _, d := range b.GetAmount().GetDimension() {
+	for _, d := range b.GetAmount().GetDimensions() {
 		n := before[d]
 		if at := slices.Index(dimensions, m.snapshot.GetDimensions()[d]); at >= 0 && at < len(spent) {
 			n += min(spent[at], math.MaxInt64-n)
 		}
-		b.Spent.Dimension, b.Spent.QuantumSeconds = append(b.Spent.Dimension, d), append(b.Spent.QuantumSeconds, n)
+		b.Spent.Dimensions, b.Spent.QuantumSeconds = append(b.Spent.Dimensions, d), append(b.Spent.QuantumSeconds, n)
 	}
 }

@@ -69,7 +69,7 @@ func TestABudgetOfTheSnapshotIsSpentOnTopOfWhatItSays(t *testing.T) {
 		}
 	}
 	usage := func(hours int64) *apportionv1.Usage {
-		return &apportionv1.Usage{Dimension: []uint32{at}, QuantumSeconds: []int64{hours * 3600}}
+		return &apportionv1.Usage{Dimensions: []uint32{at}, QuantumSeconds: []int64{hours * 3600}}
 	}
 	s.GetQueues()[0].Budget = &apportionv1.Budget{Kind: apportionv1.BudgetKind_BUDGET_KIND_HARD, Amount: usage(40), Spent: usage(24)}
 	v := &Variant{Name: "fair", Snapshot: s, Policy: preset(t, "fair"), Memory: &Memory{Epoch: time.Hour, HalfLife: 8}}

@@ -39,8 +39,8 @@ func Narrows(s *apportionv1.Snapshot, t *trace.Trace) []Narrow {
 	}
 	below, limits := treeOf(s), map[string][]*Narrow{}
 	for _, q := range s.GetQueues() {
-		for i, d := range q.GetCapability().GetDimension() {
-			if amount := q.GetCapability().GetAmount(); int(d) < len(s.GetDimensions()) && i < len(amount) && amount[i] > 0 {
+		for i, d := range q.GetCapability().GetDimensions() {
+			if amount := q.GetCapability().GetAmounts(); int(d) < len(s.GetDimensions()) && i < len(amount) && amount[i] > 0 {
 				n := &Narrow{Queue: q.GetName(), Resource: s.GetDimensions()[d], Limit: amount[i]}
 				limits[n.Queue] = append(limits[n.Queue], n)
 			}

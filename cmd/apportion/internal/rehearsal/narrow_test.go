@@ -14,7 +14,7 @@ import (
 // TestALimitIsNarrowIfItsGangsRunOneAtATimeAndHaveLittleTimeToSpare: a gang an hour, of two tasks, in a queue below one with a limit.
 func TestALimitIsNarrowIfItsGangsRunOneAtATimeAndHaveLittleTimeToSpare(t *testing.T) {
 	limit := func(amount float64) *apportionv1.Resource {
-		return &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{amount}}
+		return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{amount}}
 	}
 	for _, c := range []struct {
 		name    string

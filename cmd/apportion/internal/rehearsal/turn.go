@@ -101,7 +101,7 @@ func (m *memory) usage(stated []int64, under func(name string) string) *apportio
 	dimensions := m.entitled.Dimensions()
 	for d, name := range m.snapshot.GetDimensions() {
 		if i := slices.Index(dimensions, under(name)); i >= 0 && i < len(stated) {
-			out.Dimension, out.QuantumSeconds = append(out.Dimension, uint32(d)), append(out.QuantumSeconds, stated[i])
+			out.Dimensions, out.QuantumSeconds = append(out.Dimensions, uint32(d)), append(out.QuantumSeconds, stated[i])
 		}
 	}
 	return out

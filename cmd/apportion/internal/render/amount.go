@@ -13,9 +13,9 @@ import (
 
 // at is the amount of a dimension, and whether it is present.
 func at(resource *apportionv1.Resource, dimension int) (float64, bool) {
-	for i, index := range resource.GetDimension() {
-		if int(index) == dimension && i < len(resource.GetAmount()) {
-			return resource.GetAmount()[i], true
+	for i, index := range resource.GetDimensions() {
+		if int(index) == dimension && i < len(resource.GetAmounts()) {
+			return resource.GetAmounts()[i], true
 		}
 	}
 	return 0, false

@@ -97,11 +97,11 @@ func (p *Printer) fields(message proto.Message) {
 
 // claimant is the number of the task that a selection names.
 func (p *Printer) claimant(tasks *apportionv1.Tasks) uint32 {
-	if len(tasks.GetIndex()) > 0 {
-		return tasks.GetIndex()[0]
+	if len(tasks.GetIndices()) > 0 {
+		return tasks.GetIndices()[0]
 	}
-	if len(tasks.GetUid()) > 0 {
-		if number, err := p.Snapshot.Task(tasks.GetUid()[0]); err == nil {
+	if len(tasks.GetUids()) > 0 {
+		if number, err := p.Snapshot.Task(tasks.GetUids()[0]); err == nil {
 			return number
 		}
 	}
@@ -119,7 +119,7 @@ func (p *Printer) order(step *apportionv1.OrderStep, answer *apportionv1.OrderAn
 	default:
 	}
 	var parts []string
-	rest := answer.GetSorted()
+	rest := answer.GetItems()
 	for _, run := range answer.GetTies() {
 		n := min(int(run), len(rest))
 		names := make([]string, n)
@@ -137,7 +137,7 @@ func (p *Printer) order(step *apportionv1.OrderStep, answer *apportionv1.OrderAn
 		parts = append(parts, name(index))
 	}
 	p.Line("%s", strings.Join(parts, ", "))
-	if len(answer.GetTies()) > 0 && len(parts) < len(answer.GetSorted()) {
+	if len(answer.GetTies()) > 0 && len(parts) < len(answer.GetItems()) {
 		p.Line("those in brackets differ only in age and name")
 	}
 	if answer.GetIntransitive() {
@@ -157,24 +157,24 @@ func (p *Printer) order(step *apportionv1.OrderStep, answer *apportionv1.OrderAn
 func (p *Printer) Nodes(answer *apportionv1.NodesAnswer) {
 	headings := []string{"TASK", "NODE", "FITS", ">SCORE"}
 	for _, row := range answer.GetTasks()[:min(1, len(answer.GetTasks()))] {
-		for _, part := range row.GetByPlugin() {
+		for _, part := range row.GetPlugins() {
 			headings = append(headings, ">"+strings.ToUpper(part.GetPlugin()))
 		}
 	}
 	plugins := len(headings) - 4
 	table := p.NewTable(append(headings, "WHY")...)
 	for _, row := range answer.GetTasks() {
-		why := make(map[uint32]string, len(row.GetUnfit()))
-		for _, unfit := range row.GetUnfit() {
+		why := make(map[uint32]string, len(row.GetUnfitNodes()))
+		for _, unfit := range row.GetUnfitNodes() {
 			why[unfit.GetNode()] = text.Reason(p.Names, unfit.GetReason())
 		}
 		task := p.Snapshot.TaskName(row.GetTask())
-		for i, node := range row.GetNode() {
+		for i, node := range row.GetNodes() {
 			fits := i < len(row.GetFits()) && row.GetFits()[i]
-			cells := []string{task, p.Snapshot.NodeName(node), p.mark(fits), scoreAt(row.GetScore(), i)}
+			cells := []string{task, p.Snapshot.NodeName(node), p.mark(fits), scoreAt(row.GetScores(), i)}
 			for k := range plugins {
-				if k < len(row.GetByPlugin()) {
-					cells = append(cells, scoreAt(row.GetByPlugin()[k].GetScore(), i))
+				if k < len(row.GetPlugins()) {
+					cells = append(cells, scoreAt(row.GetPlugins()[k].GetScores(), i))
 				} else {
 					cells = append(cells, "")
 				}
@@ -202,7 +202,7 @@ func (p *Printer) placement(answer *apportionv1.NodesAnswer, placement *apportio
 			p.Line("All %s have room at the same time:", tasks)
 		}
 		table := p.NewTable("TASK", "NODE")
-		for i, node := range placement.GetNode() {
+		for i, node := range placement.GetNodes() {
 			if i < len(answer.GetTasks()) {
 				table.Row(p.Snapshot.TaskName(answer.GetTasks()[i].GetTask()), p.Snapshot.NodeName(node))
 			}

@@ -51,9 +51,9 @@ func (p *Printer) limitingBudgets(e *apportionv1.Explanation) (budgets []string)
 			}
 			queue := p.Snapshot.GetQueues()[r.GetQueue()]
 			left, stated := lookup.Left(queue.GetBudget(), r.GetDimension())
-			capability := slices.Index(queue.GetCapability().GetDimension(), r.GetDimension())
+			capability := slices.Index(queue.GetCapability().GetDimensions(), r.GetDimension())
 			if !stated || queue.GetBudget().GetKind() != apportionv1.BudgetKind_BUDGET_KIND_HARD ||
-				capability >= 0 && queue.GetCapability().GetAmount()[capability] <= r.GetLimit() {
+				capability >= 0 && queue.GetCapability().GetAmounts()[capability] <= r.GetLimit() {
 				continue
 			}
 			said := fmt.Sprintf("queue %s has a hard budget of %s, of which %s is left: that is what limits it",

@@ -57,7 +57,7 @@ func (p *Printer) division(d *apportionv1.FairDivision, u units) {
 	if d.Queue != nil {
 		name = "queue " + p.Names.Queue(d.GetQueue())
 	}
-	p.Line("\n%s has %s %s to divide: %s", name, u.short(d.GetAmount()), u.dimension, caseOf(d.GetCase()))
+	p.Line("\n%s has %s %s to divide: %s", name, u.short(d.GetAmount()), u.dimension, caseOf(d.GetRule()))
 	level := ratOf(d.GetLevel())
 	if level == nil {
 		p.Line("no queue gets more than FROM, so there is no level")
@@ -95,7 +95,7 @@ func caseOf(c apportionv1.FairCase) string {
 
 // weightOf writes the weight that counts: that of the queue, or an amount that is cut in proportion.
 func weightOf(d *apportionv1.FairDivision, c *apportionv1.FairPortion, u units) string {
-	if d.GetCase() == apportionv1.FairCase_FAIR_CASE_WEIGHT {
+	if d.GetRule() == apportionv1.FairCase_FAIR_CASE_WEIGHT {
 		return fmt.Sprint(c.GetWeight())
 	}
 	return u.short(c.GetWeight())
@@ -110,10 +110,10 @@ func holds(d *apportionv1.FairDivision, c *apportionv1.FairPortion) string {
 		return text.Say("heldLevel")
 	case c.GetBound() == apportionv1.FairBound_FAIR_BOUND_LOWER && c.GetStart() == 0:
 		return text.Say("heldWeight")
-	case c.GetBound() == apportionv1.FairBound_FAIR_BOUND_UPPER && d.GetCase() == apportionv1.FairCase_FAIR_CASE_WEIGHT:
+	case c.GetBound() == apportionv1.FairBound_FAIR_BOUND_UPPER && d.GetRule() == apportionv1.FairCase_FAIR_CASE_WEIGHT:
 		return text.Say("heldDemand")
-	case d.GetCase() == apportionv1.FairCase_FAIR_CASE_DESERVED && c.GetBound() == apportionv1.FairBound_FAIR_BOUND_UPPER,
-		d.GetCase() == apportionv1.FairCase_FAIR_CASE_WEIGHT && c.GetBegin() > c.GetGuaranteed():
+	case d.GetRule() == apportionv1.FairCase_FAIR_CASE_DESERVED && c.GetBound() == apportionv1.FairBound_FAIR_BOUND_UPPER,
+		d.GetRule() == apportionv1.FairCase_FAIR_CASE_WEIGHT && c.GetBegin() > c.GetGuaranteed():
 		return text.Say("heldDeserved")
 	}
 	return text.Say("heldGuarantee")
@@ -182,7 +182,7 @@ func (p *Printer) plan(plan *apportionv1.ReclaimPlan, victims int) {
 		p.Wrapped("The plan takes from queues that hold more than their %s, for a queue within its %s.", line, line)
 		p.balance(plan)
 	}
-	if nodes := plan.GetNode(); len(nodes) > 0 {
+	if nodes := plan.GetNodes(); len(nodes) > 0 {
 		count := map[uint32]int{}
 		var names []string
 		for _, node := range nodes {
@@ -197,11 +197,11 @@ func (p *Printer) plan(plan *apportionv1.ReclaimPlan, victims int) {
 
 // balance compares what the claimant gains with what the victims lose under the first line in which they differ.
 func (p *Printer) balance(plan *apportionv1.ReclaimPlan) {
-	for i, f := range plan.GetFall() {
-		if i >= len(plan.GetRise()) {
+	for i, f := range plan.GetFalls() {
+		if i >= len(plan.GetRises()) {
 			return
 		}
-		fall, rise := ratOf(f), ratOf(plan.GetRise()[i])
+		fall, rise := ratOf(f), ratOf(plan.GetRises()[i])
 		if fall == nil || rise == nil || fall.Cmp(rise) == 0 {
 			continue
 		}

@@ -85,7 +85,7 @@ func (p *Printer) When(e *apportionv1.Explanation) {
 	if forecast == nil {
 		p.Text(Strong, e.GetText())
 		switch verdict := e.GetVerdict(); {
-		case verdict == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN && len(e.GetUnjudged()) == 0:
+		case verdict == apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN && len(e.GetUnjudgedConstraints()) == 0:
 			p.Text(Good, "It can start now. Without --when its nodes are shown.")
 		case neverRuns(e):
 			p.Text(Bad, "It could not start even once every other job has ended.")
@@ -96,11 +96,11 @@ func (p *Printer) When(e *apportionv1.Explanation) {
 		}
 		return
 	}
-	if nodes := forecast.GetNode(); len(nodes) > 0 {
+	if nodes := forecast.GetNodes(); len(nodes) > 0 {
 		p.Heading("%s", text.Count(len(nodes), "placement"))
 		table := p.NewTable("TASK", "NODE")
 		for i, node := range nodes {
-			table.Row(p.Snapshot.TaskName(forecast.GetTask()[i]), p.Snapshot.NodeName(node))
+			table.Row(p.Snapshot.TaskName(forecast.GetTasks()[i]), p.Snapshot.NodeName(node))
 		}
 		p.table(table)
 		p.Line("")

@@ -51,18 +51,18 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 		hidden = max(len(list)-most, 0)
 	}
 	for i, one := range list[hidden:] {
-		if before := hidden + i - 1; i > 0 && list[before].GetUntil() != one.GetFrom() {
-			from := list[before].GetUntil()
-			table.Row(clock(from), clock(one.GetFrom()), duration.Rough(time.Duration(one.GetFrom()-from)), text.Say("didNotWait"))
+		if before := hidden + i - 1; i > 0 && list[before].GetEndTime() != one.GetStartTime() {
+			from := list[before].GetEndTime()
+			table.Row(clock(from), clock(one.GetStartTime()), duration.Rough(time.Duration(one.GetStartTime()-from)), text.Say("didNotWait"))
 		}
-		until, why := clock(one.GetUntil()), text.OfOne(one.GetText())
+		until, why := clock(one.GetEndTime()), text.OfOne(one.GetText())
 		if one.GetLasts() {
 			until = "now"
 		}
 		if n := int(one.GetMerged()); n > 0 {
 			why += text.Say("merged", "causes", text.Are(n, "older cause"))
 		}
-		table.Row(clock(one.GetFrom()), until, duration.Rough(time.Duration(one.GetUntil()-one.GetFrom())), why)
+		table.Row(clock(one.GetStartTime()), until, duration.Rough(time.Duration(one.GetEndTime()-one.GetStartTime())), why)
 	}
 	p.table(table)
 	p.more(hidden, "older cause")
@@ -176,7 +176,7 @@ func (p *Printer) samples(q *apportionv1.QueueHistory, most int, clock func(int6
 		list = list[max(len(list)-most, 0):]
 	}
 	for _, s := range list {
-		from, until, waiting := clock(s.GetFrom()), clock(s.GetUntil()), fmt.Sprintf("%.4g", s.GetWaitingJobs())
+		from, until, waiting := clock(s.GetStartTime()), clock(s.GetEndTime()), fmt.Sprintf("%.4g", s.GetWaitingJobs())
 		for _, a := range s.GetAmounts() {
 			name := q.GetDimensions()[a.GetDimension()]
 			if !p.wanted(name) {

@@ -149,7 +149,7 @@ func (p *Printer) owners(queue *apportionv1.Queue) string {
 func (p *Printer) parts(queue *apportionv1.Queue, ordered map[string]bool) string {
 	total := map[uint32]float64{}
 	for _, o := range queue.GetOwners() {
-		for i, d := range o.GetUsage().GetDimension() {
+		for i, d := range o.GetUsage().GetDimensions() {
 			total[d] += float64(o.GetUsage().GetQuantumSeconds()[i])
 		}
 	}

@@ -30,11 +30,11 @@ func (p *Printer) Pending(a *apportionv1.ExplainAnswer, show Listing) {
 	default:
 		p.table(p.pendingTable(a.GetJobs(), ""))
 	}
-	if out := a.GetLeftOut(); len(out) > 0 {
+	if out := a.GetLeftOuts(); len(out) > 0 {
 		p.Heading("%d %s", len(out), text.Say("notConsidered"))
 		p.leftOut(out)
 	}
-	if len(a.GetJobs()) > 0 || len(a.GetLeftOut()) > 0 {
+	if len(a.GetJobs()) > 0 || len(a.GetLeftOuts()) > 0 {
 		p.Line("")
 	}
 	if len(a.GetJobs()) <= show.Most {

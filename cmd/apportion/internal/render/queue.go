@@ -36,7 +36,7 @@ func (p *Printer) Queue(index uint32, shares *apportionv1.SharesAnswer, explaine
 			p.Text("", strings.ToUpper(owners[:1])+owners[1:]+".")
 		}
 	}
-	if out := explained.GetLeftOut(); len(out) > 0 {
+	if out := explained.GetLeftOuts(); len(out) > 0 {
 		p.Heading("%d %s", len(out), text.Say("notConsidered"))
 		p.leftOut(out)
 	}

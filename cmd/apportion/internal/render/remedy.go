@@ -24,10 +24,10 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]object
 		p.Line("")
 	}
 	p.remedyList(a, true, changes, parts)
-	for _, untried := range a.GetUntried() {
+	for _, untried := range a.GetUntriedKinds() {
 		p.Text("", text.Untried(untried))
 	}
-	if len(a.GetUntried()) > 0 {
+	if len(a.GetUntriedKinds()) > 0 {
 		p.Line("")
 	}
 	paint := Good
@@ -36,7 +36,7 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]object
 		paint = Bad
 	}
 	short := &apportionv1.RemediesAnswer{
-		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Reasons: a.GetReasons(), Unjudged: a.GetUnjudged(),
+		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Reasons: a.GetReasons(), UnjudgedConstraints: a.GetUnjudgedConstraints(),
 		Kueue: a.GetKueue(),
 	}
 	for range a.GetRemedies() {
@@ -51,7 +51,7 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]object
 func (p *Printer) RemedyList(a *apportionv1.RemediesAnswer) {
 	p.Heading("%s", text.Say("letsRun", "changes", text.Count(len(a.GetRemedies()), "change")))
 	p.remedyList(a, false, nil, false)
-	for _, untried := range a.GetUntried() {
+	for _, untried := range a.GetUntriedKinds() {
 		if text.CutShort(untried) {
 			p.Text("", text.Untried(untried))
 		}
@@ -94,10 +94,10 @@ func (p *Printer) Trial(job uint32, remedy *apportionv1.Remedy) string {
 		words = append(append(append(words, "plan"), p.Input...), "--", name)
 	case plan:
 		words = append(append(words, "plan", name), p.Input...)
-	case len(remedy.GetWhatif()) == 0:
+	case len(remedy.GetWhatifArguments()) == 0:
 		return ""
 	default:
-		words = append(append(append(words, "whatif"), remedy.GetWhatif()...), p.Input...)
+		words = append(append(append(words, "whatif"), remedy.GetWhatifArguments()...), p.Input...)
 	}
 	return Quoted(words)
 }

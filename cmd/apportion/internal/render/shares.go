@@ -191,13 +191,13 @@ func (p *Printer) jobShares(plugin *apportionv1.PluginShares) {
 
 // fairTree shows the tree of hierarchical DRF.
 func (p *Printer) fairTree(plugin *apportionv1.PluginShares) {
-	if len(plugin.GetTree()) == 0 {
+	if len(plugin.GetTreeNodes()) == 0 {
 		return
 	}
 	p.Heading("%s: weighted tree", plugin.GetPlugin())
 	table := p.NewTable("NODE", ">WEIGHT", ">SHARE", "SATURATED", "ALLOCATED")
-	depths := make([]int, len(plugin.GetTree()))
-	for i, n := range plugin.GetTree() {
+	depths := make([]int, len(plugin.GetTreeNodes()))
+	for i, n := range plugin.GetTreeNodes() {
 		if n.Parent != nil && int(n.GetParent()) < i {
 			depths[i] = depths[n.GetParent()] + 1
 		}

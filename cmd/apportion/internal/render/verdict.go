@@ -148,7 +148,7 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 		p.Wrapped("%s", text.ByChance)
 	}
 	p.votes(answer)
-	p.spared(answer.GetSpared(), all)
+	p.spared(answer.GetSparedTasks(), all)
 	p.checks(answer.GetChecks())
 }
 
@@ -167,15 +167,15 @@ func (p *Printer) evictableTasks(answer *apportionv1.EvictableAnswer) {
 	switch {
 	case plan != nil && !plan.GetMade():
 		p.Wrapped("the claimants may evict no task: %s", p.Reasons([]*apportionv1.Reason{plan.GetRefusal()}))
-	case plan != nil && len(answer.GetReclaim()) == 0:
+	case plan != nil && len(answer.GetReclaimVictims()) == 0:
 		p.Line("the claimants need no eviction: there is room, or room is being released")
-	case len(answer.GetReclaim())+len(answer.GetPreempt()) == 0:
+	case len(answer.GetReclaimVictims())+len(answer.GetPreemptVictims()) == 0:
 		p.Line("no task may be evicted")
 	}
 	for _, list := range []struct {
 		by    string
 		tasks []uint32
-	}{{"queues other than its own", answer.GetReclaim()}, {"its own queue", answer.GetPreempt()}} {
+	}{{"queues other than its own", answer.GetReclaimVictims()}, {"its own queue", answer.GetPreemptVictims()}} {
 		if len(list.tasks) == 0 {
 			continue
 		}
@@ -186,16 +186,16 @@ func (p *Printer) evictableTasks(answer *apportionv1.EvictableAnswer) {
 		}
 		p.table(table)
 	}
-	p.plan(plan, len(answer.GetReclaim()))
-	if n := len(answer.GetLeft()); n > 0 {
+	p.plan(plan, len(answer.GetReclaimVictims()))
+	if n := len(answer.GetLeftClaimants()); n > 0 {
 		p.Line("%s not looked at, because of the limit", text.Are(n, "claimant"))
 	}
 }
 
 // evictions are the victims in the order of eviction.
 func evictions(answer *apportionv1.VictimsAnswer) []uint32 {
-	if len(answer.GetEvictionOrder()) > 0 {
-		return answer.GetEvictionOrder()
+	if len(answer.GetEvictions()) > 0 {
+		return answer.GetEvictions()
 	}
 	order := make([]uint32, 0, len(answer.GetVictims()))
 	for _, v := range answer.GetVictims() {
@@ -219,11 +219,11 @@ func (p *Printer) victimRow(table *Table, number uint32) {
 
 // votes tells how each plugin voted.
 func (p *Printer) votes(answer *apportionv1.VictimsAnswer) {
-	if len(answer.GetByPlugin()) == 0 {
+	if len(answer.GetPlugins()) == 0 {
 		return
 	}
 	p.Line("")
-	for _, plugin := range answer.GetByPlugin() {
+	for _, plugin := range answer.GetPlugins() {
 		says := fmt.Sprintf("names %d", len(plugin.GetVictims()))
 		if plugin.GetVote() != apportionv1.Vote_VOTE_PERMIT {
 			says = text.Vote(plugin.GetVote())

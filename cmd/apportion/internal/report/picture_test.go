@@ -95,7 +95,7 @@ func factor(t *testing.T, gain, power uint32, rho float64) float64 {
 		}
 	}
 	usage := func(n float64) *apportionv1.Usage {
-		return &apportionv1.Usage{Dimension: []uint32{gpu}, QuantumSeconds: []int64{int64(n)}}
+		return &apportionv1.Usage{Dimensions: []uint32{gpu}, QuantumSeconds: []int64{int64(n)}}
 	}
 	s.Memory = &apportionv1.Memory{EpochSeconds: 21600, HalfLifeEpochs: 28, Epoch: 1}
 	for i, q := range s.GetQueues() {

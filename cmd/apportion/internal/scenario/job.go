@@ -131,16 +131,16 @@ func translate(n tree.Node, snapshot *lookup.Snapshot, job client.Job) (*apporti
 	message := built.GetJobs()[0]
 	renumber := func(r *apportionv1.Resource) {
 		kept := 0
-		for i, index := range r.GetDimension() {
+		for i, index := range r.GetDimensions() {
 			name := built.GetDimensions()[index]
 			if name == "pods" && !slices.Contains(snapshot.GetDimensions(), name) {
 				continue
 			}
-			r.Dimension[kept], r.Amount[kept] = dimensions[index], r.Amount[i]
+			r.Dimensions[kept], r.Amounts[kept] = dimensions[index], r.Amounts[i]
 			kept++
 		}
 		if r != nil {
-			r.Dimension, r.Amount = r.Dimension[:kept], r.Amount[:kept]
+			r.Dimensions, r.Amounts = r.Dimensions[:kept], r.Amounts[:kept]
 		}
 	}
 	renumber(message.GetMinResources())

@@ -77,7 +77,7 @@ func (w *work) message(k kind) (*apportionv1.Step, error) {
 }
 
 func (w *work) checkNodes(step *apportionv1.Step) error {
-	if n := len(step.GetAllocate().GetNode()); n > 0 && n != len(step.GetAllocate().GetTasks().GetIndex()) {
+	if n := len(step.GetAllocate().GetNodes()); n > 0 && n != len(step.GetAllocate().GetTasks().GetIndices()) {
 		return w.node.FaultAt("nodes", "one node for each task is expected")
 	}
 	return nil
@@ -100,8 +100,8 @@ func required(first protoreflect.FieldDescriptor) bool {
 
 // selected returns what a field selects.
 func selected(m protoreflect.Message, selection protoreflect.FieldDescriptor) []uint32 {
-	message, _ := m.Get(selection).Message().Interface().(interface{ GetIndex() []uint32 })
-	return message.GetIndex()
+	message, _ := m.Get(selection).Message().Interface().(interface{ GetIndices() []uint32 })
+	return message.GetIndices()
 }
 
 func (w *work) addJob() (*apportionv1.Step, error) {

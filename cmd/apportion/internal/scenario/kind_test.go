@@ -29,21 +29,21 @@ func translator(t *testing.T) *scenario.Translator {
 func TestAStepIsTheMessageOfItsKeys(t *testing.T) {
 	for text, want := range map[string]string{
 		`shares`:     `shares {}`,
-		`shares: q1`: `shares { queues { index: 1 } }`,
+		`shares: q1`: `shares { queues { indices: 1 } }`,
 		`shares: {jobs: true, explain: true, fields: [deserved, real capability]}`: `shares { jobs {} explain {} fields: [SHARE_FIELD_DESERVED, SHARE_FIELD_REAL_CAPABILITY] }`,
 		`shares: {jobs: false, explain: false}`:                                    `shares {}`,
-		`jobs: [b, a]`:                                                             `jobs { jobs { index: [1, 0] } }`,
+		`jobs: [b, a]`:                                                             `jobs { jobs { indices: [1, 0] } }`,
 		`jobs: true`:                                                               `jobs { jobs {} }`,
 		`enqueue: {mode: action}`:                                                  `enqueue { mode: ENQUEUE_MODE_ACTION }`,
 		`order`:                                                                    `order { queues {} }`,
 		`order: {jobs: []}`:                                                        `order { jobs {} }`,
 		`order: {claimantQueue: q1}`:                                               `order { queues {} claimant_queue: 1 }`,
 		`order: {tasks: true, claimantTask: b-w-0}`:                                `order { tasks {} claimant_task: 2 }`,
-		`nodes: {tasks: a-w-1, nodes: n1, top: 3, jointly: true}`:                  `nodes { tasks { index: 1 } nodes { index: 1 } top: 3 jointly: true }`,
+		`nodes: {tasks: a-w-1, nodes: n1, top: 3, jointly: true}`:                  `nodes { tasks { indices: 1 } nodes { indices: 1 } top: 3 jointly: true }`,
 		`inspect: {jobs: true}`:                                                    `inspect { jobs: true }`,
-		`allocate: {tasks: [a-w-0, a-w-1], nodes: [n1, n0]}`:                       `allocate { tasks { index: [0, 1] } node: [1, 0] }`,
-		`setStatus: {tasks: a-w-0, status: running}`:                               `set_status { tasks { index: 0 } status: TASK_STATUS_RUNNING }`,
-		`removeJob: a`:                                                             `remove_job { jobs { index: 0 } }`,
+		`allocate: {tasks: [a-w-0, a-w-1], nodes: [n1, n0]}`:                       `allocate { tasks { indices: [0, 1] } nodes: [1, 0] }`,
+		`setStatus: {tasks: a-w-0, status: running}`:                               `set_status { tasks { indices: 0 } status: TASK_STATUS_RUNNING }`,
+		`removeJob: a`:                                                             `remove_job { jobs { indices: 0 } }`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			got, err := step(t, text)

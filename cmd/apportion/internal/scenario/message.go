@@ -32,7 +32,7 @@ func (w *work) find(f protoreflect.FieldDescriptor) func(string) (uint32, error)
 		}[f.Message().FullName()]
 	}
 	return map[protoreflect.FullName]func(string) (uint32, error){
-		"apportion.v1.AllocateStep.node":        w.snapshot.Node,
+		"apportion.v1.AllocateStep.nodes":       w.snapshot.Node,
 		"apportion.v1.OrderStep.claimant_task":  w.snapshot.Task,
 		"apportion.v1.OrderStep.claimant_queue": w.snapshot.Queue,
 	}[f.FullName()]
@@ -45,9 +45,6 @@ func (w *work) fields(m protoreflect.Message) tree.Fields {
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		key := f.JSONName()
-		if f.IsList() && w.find(f) != nil {
-			key += "s"
-		}
 		reader := w.field(m, f)
 		if reader == nil || f.Name() == "omit_names" {
 			continue
@@ -116,7 +113,7 @@ func selection(m protoreflect.Message, f protoreflect.FieldDescriptor, find func
 			return err
 		}
 		selected := m.Mutable(f).Message()
-		setNumbers(selected, selected.Descriptor().Fields().ByName("index"), index)
+		setNumbers(selected, selected.Descriptor().Fields().ByName("indices"), index)
 		return nil
 	}
 }

@@ -152,8 +152,8 @@ func (g *group) complete(snapshot *lookup.Snapshot, job *apportionv1.Job) {
 	amounts := make([]float64, len(snapshot.GetDimensions()))
 	kept := job.GetGroups()[:0]
 	for _, tasks := range job.GetGroups() {
-		for i, index := range tasks.GetRequest().GetDimension() {
-			amounts[index] += float64(counted[tasks.GetRole()]) * tasks.GetRequest().GetAmount()[i]
+		for i, index := range tasks.GetRequest().GetDimensions() {
+			amounts[index] += float64(counted[tasks.GetRole()]) * tasks.GetRequest().GetAmounts()[i]
 		}
 		if !later[tasks.GetRole()] {
 			kept = append(kept, tasks)
@@ -166,7 +166,7 @@ func (g *group) complete(snapshot *lookup.Snapshot, job *apportionv1.Job) {
 	minimum := &apportionv1.Resource{}
 	for index, amount := range amounts {
 		if name := snapshot.GetDimensions()[index]; name != "pods" && amount > 0 {
-			minimum.Dimension, minimum.Amount = append(minimum.Dimension, uint32(index)), append(minimum.Amount, amount)
+			minimum.Dimensions, minimum.Amounts = append(minimum.Dimensions, uint32(index)), append(minimum.Amounts, amount)
 		}
 	}
 	job.MinResources = minimum

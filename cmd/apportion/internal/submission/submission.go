@@ -186,21 +186,21 @@ func among(file string, job, cluster []objects.Source, options []volcano.Option)
 	snapshot.Jobs = kept
 	// What of the cluster was not read is not read with the job either.
 	_, rest := lookup.Unread(snapshot)
-	snapshot.LeftOut = slices.Concat(kinds, rest)
+	snapshot.LeftOuts = slices.Concat(kinds, rest)
 	return &Submission{Cluster: together, Snapshot: lookup.Of(snapshot), Jobs: added}, nil
 }
 
 // whyNone returns why a file contains no job: its objects were left out, or none of them is a job.
 func whyNone(before, together *volcano.Cluster) string {
-	known := make(map[string]bool, len(before.Snapshot.GetLeftOut()))
-	for _, l := range before.Snapshot.GetLeftOut() {
+	known := make(map[string]bool, len(before.Snapshot.GetLeftOuts()))
+	for _, l := range before.Snapshot.GetLeftOuts() {
 		known[l.GetNamespace()+"/"+l.GetName()] = true
 	}
 	queues := make([]string, 0, len(together.Snapshot.GetQueues()))
 	for _, q := range together.Snapshot.GetQueues() {
 		queues = append(queues, q.GetName())
 	}
-	for _, l := range together.Snapshot.GetLeftOut() {
+	for _, l := range together.Snapshot.GetLeftOuts() {
 		if known[l.GetNamespace()+"/"+l.GetName()] || l.GetCause() != apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE {
 			continue
 		}

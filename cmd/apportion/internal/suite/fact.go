@@ -141,8 +141,8 @@ func (t *teller) reasons(to *Fact, reasons []*apportionv1.Reason) {
 func (t *teller) resource(to *Fact, r *apportionv1.Resource) {
 	for dimension, name := range t.names.Dimensions {
 		amount := Amount{Dimension: name}
-		if i := slices.Index(r.GetDimension(), uint32(dimension)); i >= 0 && i < len(r.GetAmount()) {
-			amount.Value, amount.Present = r.GetAmount()[i], true
+		if i := slices.Index(r.GetDimensions(), uint32(dimension)); i >= 0 && i < len(r.GetAmounts()) {
+			amount.Value, amount.Present = r.GetAmounts()[i], true
 		}
 		to.add(name, amount)
 	}
@@ -222,13 +222,13 @@ func (t *teller) naming(f protoreflect.FieldDescriptor) func(uint32) string {
 		return t.names.Queue
 	case "job", "jobs", "first_jobs":
 		return t.snapshot.JobName
-	case "task", "tasks", "eviction_order", "victims":
+	case "task", "tasks", "evictions", "victims":
 		return t.snapshot.TaskName
 	case "node", "nodes":
 		return t.snapshot.NodeName
 	case "dimension", "dominant":
 		return t.names.Dimension
-	case "sorted", "left", "right":
+	case "items", "left", "right":
 		return t.ordered()
 	}
 	return nil
@@ -261,20 +261,20 @@ func (t *teller) nodes(to *Fact, row *apportionv1.TaskNodes) {
 	to.add("task", t.snapshot.TaskName(row.GetTask()))
 	fitting := []string{}
 	scores := &Fact{Key: "scores"}
-	for i, node := range row.GetNode() {
+	for i, node := range row.GetNodes() {
 		name := t.snapshot.NodeName(node)
 		if i < len(row.GetFits()) && row.GetFits()[i] {
 			fitting = append(fitting, name)
 		}
-		if i < len(row.GetScore()) {
-			scores.add(name, row.GetScore()[i])
+		if i < len(row.GetScores()) {
+			scores.add(name, row.GetScores()[i])
 		}
 	}
 	to.add("fits", fitting)
 	to.Below = append(to.Below, scores)
 	unfit := to.add("unfit", nil)
 	reasons := map[string][]*apportionv1.Reason{}
-	for _, u := range row.GetUnfit() {
+	for _, u := range row.GetUnfitNodes() {
 		name := t.snapshot.NodeName(u.GetNode())
 		reasons[name] = append(reasons[name], u.GetReason())
 	}

@@ -63,7 +63,7 @@ func TestAJobOfALedgerThatRunsTwiceAtTheSameTimeIsNoted(t *testing.T) {
 			s := &apportionv1.Snapshot{Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "lab"}}}
 			if i%2 == 0 {
 				s.Jobs = []*apportionv1.Job{{Uid: "a", Queue: "lab", Groups: []*apportionv1.TaskGroup{{
-					Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{2000}},
+					Request: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{2000}},
 					Tasks:   []*apportionv1.Task{{Uid: "a-0", Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING}},
 				}}}}
 			}

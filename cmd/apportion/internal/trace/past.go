@@ -49,16 +49,16 @@ func (t *Trace) Past(s *lookup.Snapshot, now time.Time) (*apportionv1.PastJobs, 
 			continue
 		}
 		if job.Unfinished {
-			p.out.Unfinished = append(p.out.Unfinished, uint32(len(p.out.GetKind())))
+			p.out.UnfinishedJobs = append(p.out.UnfinishedJobs, uint32(len(p.out.GetKindIndices())))
 		}
 		p.unknown = p.unknown || !job.Waited
-		p.out.Wait = append(p.out.Wait, uint64(job.Wait))
-		p.out.Kind = append(p.out.Kind, p.kind(job, queue))
-		p.out.Age = append(p.out.Age, uint64(end-job.Arrival))
-		p.out.Seconds = append(p.out.Seconds, uint64(job.Seconds))
+		p.out.WaitSeconds = append(p.out.WaitSeconds, uint64(job.Wait))
+		p.out.KindIndices = append(p.out.KindIndices, p.kind(job, queue))
+		p.out.AgeSeconds = append(p.out.AgeSeconds, uint64(end-job.Arrival))
+		p.out.RunSeconds = append(p.out.RunSeconds, uint64(job.Seconds))
 	}
 	if p.unknown {
-		p.out.Wait = nil
+		p.out.WaitSeconds = nil
 	}
 	p.gaps = t.gaps(end)
 	return p.out, p.notes()
@@ -150,8 +150,8 @@ func (p *pasts) kind(job *Job, queue uint32) uint32 {
 				continue
 			}
 			fmt.Fprintf(&key, " %d:%g", d, a.Amount)
-			kind.Request.Dimension = append(kind.Request.Dimension, d)
-			kind.Request.Amount = append(kind.Request.Amount, a.Amount)
+			kind.Request.Dimensions = append(kind.Request.Dimensions, d)
+			kind.Request.Amounts = append(kind.Request.Amounts, a.Amount)
 		}
 	}
 	at, known := p.at[key.String()]

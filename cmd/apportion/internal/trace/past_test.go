@@ -37,11 +37,11 @@ func TestABadHistoryIsUsedAsFarAsItGoes(t *testing.T) {
 		"1 job ending after the time of the snapshot is left out, such as e",
 		"1 job arriving after the time of the snapshot is left out, such as f",
 	}, left)
-	require.Equal(t, []uint64{3600, 300}, past.GetAge())
-	require.Equal(t, []uint64{60, 120}, past.GetSeconds())
-	require.Equal(t, []uint32{0, 1}, past.GetKind())
+	require.Equal(t, []uint64{3600, 300}, past.GetAgeSeconds())
+	require.Equal(t, []uint64{60, 120}, past.GetRunSeconds())
+	require.Equal(t, []uint32{0, 1}, past.GetKindIndices())
 	require.Equal(t, uint32(1), past.GetKinds()[0].GetQueue())
-	require.Equal(t, []float64{2000}, past.GetKinds()[1].GetRequest().GetAmount())
+	require.Equal(t, []float64{2000}, past.GetKinds()[1].GetRequest().GetAmounts())
 
 	_, err = ReadCSV("jobs.csv", strings.NewReader("job,seconds\n"), Tolerant)
 	require.ErrorContains(t, err, "arrival: the column is missing", "nothing can be read of it")
@@ -73,17 +73,17 @@ func TestPartsOfALogThatAreFarFromTheOthersAreLeftOutIfItSaysNoTime(t *testing.T
 	}
 	snapshot := lookup.Of(&apportionv1.Snapshot{Queues: []*apportionv1.Queue{{Name: "lab"}}})
 	past, left := at.Past(snapshot, time.Unix(1_000_000_000, 0))
-	require.Equal(t, []uint64{25, 15, 5}, past.GetAge())
+	require.Equal(t, []uint64{25, 15, 5}, past.GetAgeSeconds())
 	require.Equal(t, []string{"2 jobs arriving 30 days or more apart from the others, as if the clock had jumped, are left out, such as job-3"}, left)
 
 	at.Start = time.Unix(0, 0)
 	past, left = at.Past(snapshot, time.Unix(200*month, 0))
-	require.Len(t, past.GetAge(), 5)
+	require.Len(t, past.GetAgeSeconds(), 5)
 	require.Equal(t, []string{
 		"no job arrives for 30 days or more in 1 place, as if the clock had jumped or jobs were missing; the first follows job-2",
 	}, left)
 	past, left = (&Trace{}).Past(snapshot, time.Unix(0, 0))
-	require.Empty(t, past.GetAge())
+	require.Empty(t, past.GetAgeSeconds())
 	require.Empty(t, left)
 }
 
@@ -113,7 +113,7 @@ func TestAJobThatHasNotEndedIsUnfinishedUnlessTheSnapshotHasIt(t *testing.T) {
 		s := &apportionv1.Snapshot{Dimensions: []string{"cpu"}, Queues: []*apportionv1.Queue{{Name: "lab"}}}
 		for _, name := range names {
 			s.Jobs = append(s.Jobs, &apportionv1.Job{Uid: name, Queue: "lab", Owner: "ann", CreateTime: 500e9, Groups: []*apportionv1.TaskGroup{{
-				Request: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{2000}},
+				Request: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{2000}},
 				Tasks:   []*apportionv1.Task{{Uid: name, Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING}},
 			}}})
 		}
@@ -129,9 +129,9 @@ func TestAJobThatHasNotEndedIsUnfinishedUnlessTheSnapshotHasIt(t *testing.T) {
 	})
 	past, left := read.Past(snapshot, time.Unix(2000, 0))
 	require.Empty(t, left)
-	require.Equal(t, []uint64{1500, 1500}, past.GetAge())
-	require.Equal(t, []uint64{1, 90}, past.GetSeconds())
-	require.Equal(t, []uint64{500, 500}, past.GetWait())
-	require.Equal(t, []uint32{1}, past.GetUnfinished())
+	require.Equal(t, []uint64{1500, 1500}, past.GetAgeSeconds())
+	require.Equal(t, []uint64{1, 90}, past.GetRunSeconds())
+	require.Equal(t, []uint64{500, 500}, past.GetWaitSeconds())
+	require.Equal(t, []uint32{1}, past.GetUnfinishedJobs())
 	require.Equal(t, "ann", past.GetKinds()[0].GetOwner())
 }

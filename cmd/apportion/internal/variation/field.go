@@ -146,16 +146,16 @@ func (s *setting) lowerRequest(group *apportionv1.TaskGroup) error {
 	if err := s.amount(&limit); err != nil {
 		return err
 	}
-	dimension, most := limit.GetDimension()[0], limit.GetAmount()[0]
+	dimension, most := limit.GetDimensions()[0], limit.GetAmounts()[0]
 	whole, greatest := group.GetRequest(), 0.0
 	lower := func(asked *apportionv1.Resource) *apportionv1.Resource {
-		at := slices.Index(asked.GetDimension(), dimension)
-		if at < 0 || asked.GetAmount()[at] <= most {
+		at := slices.Index(asked.GetDimensions(), dimension)
+		if at < 0 || asked.GetAmounts()[at] <= most {
 			return asked
 		}
-		greatest = max(greatest, asked.GetAmount()[at])
+		greatest = max(greatest, asked.GetAmounts()[at])
 		asked = proto.CloneOf(asked)
-		asked.Amount[at] = most
+		asked.Amounts[at] = most
 		return asked
 	}
 	for _, task := range group.GetTasks() {
@@ -322,16 +322,16 @@ func (s *setting) amount(of **apportionv1.Resource) error {
 	}
 	name := s.edit.names[dimension]
 	resource := *of
-	at := slices.Index(resource.GetDimension(), dimension)
+	at := slices.Index(resource.GetDimensions(), dimension)
 	s.resource, s.before, s.after = name, none, s.value
 	if at >= 0 {
-		s.before = quantity.Format(name, resource.GetAmount()[at])
+		s.before = quantity.Format(name, resource.GetAmounts()[at])
 	}
 	if s.value == none {
 		if at < 0 {
 			return fmt.Errorf("there is no %s to remove", name)
 		}
-		resource.Dimension, resource.Amount = slices.Delete(resource.Dimension, at, at+1), slices.Delete(resource.Amount, at, at+1)
+		resource.Dimensions, resource.Amounts = slices.Delete(resource.Dimensions, at, at+1), slices.Delete(resource.Amounts, at, at+1)
 		return nil
 	}
 	amount, err := quantity.Parse(name, s.value)
@@ -343,11 +343,11 @@ func (s *setting) amount(of **apportionv1.Resource) error {
 		*of = resource
 	}
 	if at < 0 {
-		resource.Dimension, resource.Amount = append(resource.Dimension, dimension), append(resource.Amount, amount)
+		resource.Dimensions, resource.Amounts = append(resource.Dimensions, dimension), append(resource.Amounts, amount)
 		return nil
 	}
-	s.fromTo(name, resource.GetAmount()[at], amount)
-	resource.Amount[at] = amount
+	s.fromTo(name, resource.GetAmounts()[at], amount)
+	resource.Amounts[at] = amount
 	return nil
 }
 

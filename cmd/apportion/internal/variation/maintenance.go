@@ -53,7 +53,7 @@ func (e *edit) periods(list string) ([]*apportionv1.NodeReservation, error) {
 	var faults []string
 	for period := range strings.SplitSeq(list, ",") {
 		one, err := volcano.Downtime(period)
-		if err == nil && one.GetUntil() <= e.at {
+		if err == nil && one.GetEndUnixNano() <= e.at {
 			err = fmt.Errorf("the period is over at %s, the time of the question", time.Unix(0, e.at).UTC().Format(time.RFC3339))
 		}
 		if err != nil {

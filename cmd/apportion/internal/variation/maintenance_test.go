@@ -21,7 +21,7 @@ func TestPlannedDowntimeReplacesThatOfANodeAndKeepsWhatIsReservedForJobs(t *test
 	cluster := func(asOf int64) *lookup.Snapshot {
 		return lookup.Of(&apportionv1.Snapshot{AsOf: asOf, Nodes: []*apportionv1.Node{
 			{Name: "free"}, {Name: "n.maintenance", Reservations: []*apportionv1.NodeReservation{
-				{From: 1, Holder: "ns/j"}, {From: at("2026-03-05T15:00:00Z"), Reason: "firmware"}, {From: 2, Request: &apportionv1.Resource{}},
+				{StartUnixNano: 1, Holder: "ns/j"}, {StartUnixNano: at("2026-03-05T15:00:00Z"), Reason: "firmware"}, {StartUnixNano: 2, Request: &apportionv1.Resource{}},
 			}},
 		}})
 	}
@@ -70,7 +70,7 @@ func TestPlannedDowntimeReplacesThatOfANodeAndKeepsWhatIsReservedForJobs(t *test
 				require.Equal(t, []string{c.line}, made.Lines)
 				var got [][2]int64
 				for _, r := range made.Change.GetNodes()[0].GetReservations() {
-					got = append(got, [2]int64{r.GetFrom(), r.GetUntil()})
+					got = append(got, [2]int64{r.GetStartUnixNano(), r.GetEndUnixNano()})
 				}
 				require.Equal(t, c.want, got)
 				if strings.HasSuffix(c.line, "to none (now 2026-03-05T15:00:00Z/)") || stated != 0 {

@@ -22,7 +22,7 @@ type named struct{ queues, jobs, roles, nodes, dimensions [2]string }
 func (n *named) cluster() *lookup.Snapshot {
 	s := &apportionv1.Snapshot{Dimensions: []string{"cpu", "memory", n.dimensions[0], n.dimensions[1]}}
 	for i := range 2 {
-		amounts := &apportionv1.Resource{Dimension: []uint32{0, 2, 3}, Amount: []float64{8000, 8000, 8000}}
+		amounts := &apportionv1.Resource{Dimensions: []uint32{0, 2, 3}, Amounts: []float64{8000, 8000, 8000}}
 		s.Nodes = append(s.Nodes, &apportionv1.Node{Name: n.nodes[i], Allocatable: amounts, Unschedulable: &apportionv1.NodeUnschedulable{}})
 		s.Queues = append(s.Queues, &apportionv1.Queue{Name: n.queues[i]})
 		job := &apportionv1.Job{Uid: "uid-of-" + string(rune('a'+i)), Namespace: "ns", Name: n.jobs[i], Queue: n.queues[i], MinAvailable: 2}
@@ -49,7 +49,7 @@ func whatIf(s *lookup.Snapshot, roles [2]string, field apportionv1.RemedyField) 
 	}
 	if field != apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED {
 		remedy.MinAvailable = new(uint32(1))
-		remedy.MinResources = &apportionv1.Resource{Dimension: []uint32{3}, Amount: []float64{1000}}
+		remedy.MinResources = &apportionv1.Resource{Dimensions: []uint32{3}, Amounts: []float64{1000}}
 	}
 	return text.WhatIf(names, 1, remedy)
 }

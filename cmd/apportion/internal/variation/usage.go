@@ -39,7 +39,7 @@ func (s *setting) usage(of **apportionv1.Usage) error {
 		return err
 	}
 	usage := *of
-	at := slices.Index(usage.GetDimension(), dimension)
+	at := slices.Index(usage.GetDimensions(), dimension)
 	s.resource, s.before, s.after = s.edit.names[dimension], none, s.value
 	if at >= 0 {
 		s.before = strconv.FormatInt(usage.GetQuantumSeconds()[at], 10)
@@ -48,7 +48,7 @@ func (s *setting) usage(of **apportionv1.Usage) error {
 		if at < 0 {
 			return fmt.Errorf("there is no usage of %s to remove", s.resource)
 		}
-		usage.Dimension, usage.QuantumSeconds = slices.Delete(usage.Dimension, at, at+1), slices.Delete(usage.QuantumSeconds, at, at+1)
+		usage.Dimensions, usage.QuantumSeconds = slices.Delete(usage.Dimensions, at, at+1), slices.Delete(usage.QuantumSeconds, at, at+1)
 		return nil
 	}
 	amount, err := strconv.ParseInt(s.value, 10, 64)
@@ -60,7 +60,7 @@ func (s *setting) usage(of **apportionv1.Usage) error {
 		*of = usage
 	}
 	if at < 0 {
-		usage.Dimension, usage.QuantumSeconds = append(usage.Dimension, dimension), append(usage.QuantumSeconds, amount)
+		usage.Dimensions, usage.QuantumSeconds = append(usage.Dimensions, dimension), append(usage.QuantumSeconds, amount)
 		return nil
 	}
 	usage.QuantumSeconds[at] = amount

@@ -203,7 +203,7 @@ func (e *edit) made() *Made {
 	if len(e.names) > len(base.GetDimensions()) {
 		base = lookup.Of(&apportionv1.Snapshot{
 			AsOf: base.GetAsOf(), Cluster: base.GetCluster(), Dimensions: e.names, Nodes: base.GetNodes(), Queues: base.GetQueues(),
-			Jobs: base.GetJobs(), Total: base.GetTotal(), NodeSets: base.GetNodeSets(), LeftOut: base.GetLeftOut(),
+			Jobs: base.GetJobs(), Total: base.GetTotal(), NodeSets: base.GetNodeSets(), LeftOuts: base.GetLeftOuts(),
 			Memory: base.GetMemory(), Kueue: base.GetKueue(), Pods: base.GetPods(),
 		})
 	}

@@ -21,7 +21,7 @@ func (p *plan) simulate(questions []Simulation) {
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}}, unless("mark", "ok"), "", firstMark)
 	for i, question := range questions {
 		subject := p.taskRefs(question.Task)
-		if len(subject.Index) == 0 {
+		if len(subject.Indices) == 0 {
 			p.ask(allocatable(subject), func(f *form, v any) { answers(f)[i] = v }, noTask, joint)
 			continue
 		}
@@ -100,7 +100,7 @@ func (p *plan) events(events []Operation) {
 // use asks for what all queues and one job use.
 func (p *plan) use(job uint32) {
 	step := &apportionv1.SharesStep{
-		Jobs:   &apportionv1.Jobs{Index: []uint32{job}},
+		Jobs:   &apportionv1.Jobs{Indices: []uint32{job}},
 		Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_ALLOCATED, apportionv1.ShareField_SHARE_FIELD_SHARE},
 	}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: step}}, inside("events", queuesKey), "",

@@ -24,22 +24,22 @@ func (p *plan) nodes(names []string) {
 // nodesOf is one task's row: of each node the scores of the plugins that give scores, and whether the node's group fits.
 func nodesOf(f *form, row *apportionv1.TaskNodes, groups bool) object {
 	nodes := object{}
-	answers := make([]object, len(row.Node))
-	for i, n := range row.Node {
+	answers := make([]object, len(row.Nodes))
+	for i, n := range row.Nodes {
 		answers[i] = object{}
 		nodes[f.node(n)] = answers[i]
 		if groups {
 			answers[i]["nodegroup.predicate"] = groupFits
 		}
 	}
-	for _, plugin := range row.ByPlugin {
-		for i, score := range plugin.Score {
+	for _, plugin := range row.Plugins {
+		for i, score := range plugin.Scores {
 			if i < len(answers) {
 				answers[i][plugin.Plugin+".score"] = score
 			}
 		}
 	}
-	for _, unfit := range row.Unfit {
+	for _, unfit := range row.UnfitNodes {
 		node, ok := nodes[f.node(unfit.Node)].(object)
 		if ok && groups && unfit.Reason.GetPlugin() == "nodegroup" {
 			node["nodegroup.predicate"] = misfit(unfit.Reason)

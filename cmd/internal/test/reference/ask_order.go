@@ -12,9 +12,9 @@ import (
 func (p *plan) orders(keys ...string) {
 	queues := &apportionv1.Queues{}
 	if p.hasTree() {
-		queues.Index = make([]uint32, len(p.queueNames))
-		for q := range queues.Index {
-			queues.Index[q] = uint32(q)
+		queues.Indices = make([]uint32, len(p.queueNames))
+		for q := range queues.Indices {
+			queues.Indices[q] = uint32(q)
 		}
 	}
 	step := &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: queues}, Pairs: true}
@@ -31,9 +31,9 @@ func (p *plan) victimQueues(questions []VictimQueues) {
 		queues := &apportionv1.Queues{}
 		for _, name := range question.Queues {
 			if q, ok := p.queues[name]; ok {
-				queues.Index = append(queues.Index, q)
+				queues.Indices = append(queues.Indices, q)
 			} else {
-				queues.Name = append(queues.Name, name)
+				queues.Names = append(queues.Names, name)
 			}
 		}
 		step := &apportionv1.OrderStep{
@@ -57,7 +57,7 @@ func orderOf(order *apportionv1.OrderAnswer, name func(uint32) string) any {
 		recorded["intransitive"] = true
 		return recorded
 	}
-	sorted := list(order.Sorted, name)
+	sorted := list(order.Items, name)
 	recorded["sorted"] = sorted
 	groups, from := []any{}, 0
 	for _, length := range order.Ties {
@@ -115,15 +115,15 @@ func (p *plan) preempts(questions []Eviction) {
 
 // evictionOrder asks in which order all candidates would be evicted, chosen or not.
 func (p *plan) evictionOrder(of string, claimant, candidates *apportionv1.Tasks) {
-	if len(claimant.Index) == 0 {
+	if len(claimant.Indices) == 0 {
 		return
 	}
 	step := &apportionv1.OrderStep{
 		Subject:  &apportionv1.OrderStep_Tasks{Tasks: candidates},
-		Claimant: &apportionv1.OrderStep_ClaimantTask{ClaimantTask: claimant.Index[0]},
+		Claimant: &apportionv1.OrderStep_ClaimantTask{ClaimantTask: claimant.Indices[0]},
 	}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: step}}, inside(of, "victimPopOrder"), noTask,
-		func(f *form, a *apportionv1.Answer) any { return list(a.GetOrder().GetSorted(), f.task) })
+		func(f *form, a *apportionv1.Answer) any { return list(a.GetOrder().GetItems(), f.task) })
 }
 
 func victimsOf(f *form, answer *apportionv1.VictimsAnswer) any {
@@ -135,7 +135,7 @@ func victimsOf(f *form, answer *apportionv1.VictimsAnswer) any {
 		victims[i] = f.task(v.Task)
 	}
 	byPlugin := object{}
-	for _, p := range answer.ByPlugin {
+	for _, p := range answer.Plugins {
 		byPlugin[p.Plugin] = object{"vote": ballot(p.Vote), partVictims: list(p.Victims, f.task)}
 	}
 	return object{partVictims: victims, "byPlugin": byPlugin}

@@ -131,8 +131,8 @@ func sharesOf(f *form, shares *apportionv1.SharesAnswer, read func(f *form, plug
 		if len(plugin.Jobs) > 0 {
 			accounts["drfJobs"] = jobShares(f, plugin.Jobs)
 		}
-		if len(plugin.Tree) > 0 {
-			accounts["hdrfTree"] = treeOf(f, plugin.Tree)
+		if len(plugin.TreeNodes) > 0 {
+			accounts["hdrfTree"] = treeOf(f, plugin.TreeNodes)
 		}
 	}
 	return accounts

@@ -92,14 +92,14 @@ func (a *fairAsked) answer(ctx context.Context, q recording.FairQuestion) (any, 
 		return a.shares.GetStandings()[a.queues[q.Queue]].GetOverused(), nil
 	case "enqueue":
 		answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{
-			Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Uid: []string{q.Job}}},
+			Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Uids: []string{q.Job}}},
 		}})
 		if err != nil {
 			return nil, err
 		}
 		return a.verdict(answer.GetEnqueue().GetJobs()[0].GetVerdict()), nil
 	case allocatableKey:
-		answer, err := a.ask(ctx, jointlyAllocatable(&apportionv1.Tasks{Uid: q.Tasks}))
+		answer, err := a.ask(ctx, jointlyAllocatable(&apportionv1.Tasks{Uids: q.Tasks}))
 		if err != nil {
 			return nil, err
 		}
@@ -146,9 +146,9 @@ func (a *fairAsked) inOrder(ctx context.Context) ([]uint32, error) {
 		return nil, nil
 	}
 	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Order{
-		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{Index: leaves}}},
+		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{Indices: leaves}}},
 	}})
-	return answer.GetOrder().GetSorted(), err
+	return answer.GetOrder().GetItems(), err
 }
 
 func (a *fairAsked) order(ctx context.Context) (any, error) {
@@ -203,11 +203,11 @@ func (a *fairAsked) verdict(v *apportionv1.Verdict) any {
 
 func (a *fairAsked) reclaim(ctx context.Context, q recording.FairQuestion) (any, error) {
 	step := &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Uid: q.Claimant}, Candidates: &apportionv1.Tasks{Uid: q.Candidates},
+		Claimant: &apportionv1.Tasks{Uids: q.Claimant}, Candidates: &apportionv1.Tasks{Uids: q.Candidates},
 		Room: apportionv1.ClaimRoom_CLAIM_ROOM_CLUSTER,
 	}
 	if node, err := strconv.ParseUint(fmt.Sprint(q.Room), 10, 32); err == nil {
-		step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Nodes{Index: []uint32{uint32(node)}}
+		step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Nodes{Indices: []uint32{uint32(node)}}
 	}
 	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
 	if err != nil {
@@ -215,7 +215,7 @@ func (a *fairAsked) reclaim(ctx context.Context, q recording.FairQuestion) (any,
 	}
 	victims, plan := answer.GetReclaim(), answer.GetReclaim().GetPlan()
 	out := object{
-		"plan": plan.GetMade(), "code": "PLAN", "line": nil, "fall": fractions(plan.GetFall()), "rise": fractions(plan.GetRise()),
+		"plan": plan.GetMade(), "code": "PLAN", "line": nil, "fall": fractions(plan.GetFalls()), "rise": fractions(plan.GetRises()),
 		"victims": []any{}, "spared": []any{},
 	}
 	if !plan.GetMade() {
@@ -232,7 +232,7 @@ func (a *fairAsked) reclaim(ctx context.Context, q recording.FairQuestion) (any,
 	}
 	out["victims"] = list
 	list = []any{}
-	for _, spared := range victims.GetSpared() {
+	for _, spared := range victims.GetSparedTasks() {
 		list = append(list, []any{spared.GetUid(), code(spared.GetReasons()[0])})
 	}
 	out["spared"] = list

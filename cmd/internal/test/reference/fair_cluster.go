@@ -76,8 +76,8 @@ func (c *fairCluster) task(j *apportionv1.Job, g *apportionv1.TaskGroup, t *appo
 // amounts is a resource by dimension of the snapshot.
 func (c *fairCluster) amounts(r *apportionv1.Resource) []float64 {
 	row := make([]float64, len(c.snapshot.GetDimensions()))
-	for i, d := range r.GetDimension() {
-		row[d] = r.GetAmount()[i]
+	for i, d := range r.GetDimensions() {
+		row[d] = r.GetAmounts()[i]
 	}
 	return row
 }

@@ -43,7 +43,7 @@ func (a *fairAsked) divisions() any {
 		}
 		nodes[name+" "+dimension] = object{
 			nodeKey: name, "dimension": dimension, "X": times(division.GetAmount(), unit), "R": level,
-			"case": []string{"", "a", "b", "c"}[division.GetCase()],
+			"case": []string{"", "a", "b", "c"}[division.GetRule()],
 		}
 	}
 	if a.memory {

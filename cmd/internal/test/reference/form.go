@@ -87,12 +87,12 @@ func (f *form) amounts(r *apportionv1.Resource) any {
 	switch {
 	case r == nil:
 		return nil
-	case len(r.Dimension) != len(r.Amount):
+	case len(r.Dimensions) != len(r.Amounts):
 		return malformed
 	}
 	a := amounts{"cpu": 0, "memory": 0}
-	for i, d := range r.Dimension {
-		a[nameAt(f.dimensions, d)] = r.Amount[i]
+	for i, d := range r.Dimensions {
+		a[nameAt(f.dimensions, d)] = r.Amounts[i]
 	}
 	return a
 }

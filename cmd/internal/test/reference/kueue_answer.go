@@ -133,7 +133,7 @@ func (f *kueueForm) cohorts() object {
 
 func (f *kueueForm) workloads(victims bool) object {
 	out := object{}
-	for _, l := range f.snapshot.GetLeftOut() {
+	for _, l := range f.snapshot.GetLeftOuts() {
 		out[l.GetNamespace()+"/"+l.GetName()] = object{clusterQueueKey: l.GetQueue(), "skipped": "notFound"}
 	}
 	for i := range int32(f.Workloads()) {

@@ -55,7 +55,7 @@ func ReadKueueQuestion(line recording.Line) (*KueueQuestion, error) {
 	}}
 	every := &apportionv1.Jobs{}
 	for i := range snapshot.GetJobs() {
-		every.Index = append(every.Index, uint32(i))
+		every.Indices = append(every.Indices, uint32(i))
 	}
 	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
 	q.Steps = []*apportionv1.Step{

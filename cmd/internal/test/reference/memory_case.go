@@ -159,9 +159,9 @@ func (a *fairAsked) weights() any {
 
 // limit is the amount of a capability.
 func (a *fairAsked) limit(of *apportionv1.Resource, dimension string) string {
-	for i, d := range of.GetDimension() {
+	for i, d := range of.GetDimensions() {
 		if a.dimension(d) == dimension {
-			return strings.Replace(whole(of.GetAmount()[i]), "+Inf", "Infinity", 1)
+			return strings.Replace(whole(of.GetAmounts()[i]), "+Inf", "Infinity", 1)
 		}
 	}
 	return "Infinity"
@@ -170,7 +170,7 @@ func (a *fairAsked) limit(of *apportionv1.Resource, dimension string) string {
 // steered adds the division with memory to the answer to `shares`: that by weight where there is none.
 func (a *fairAsked) steered(queues, nodes object) {
 	fair := a.plugin.GetFair()
-	divisions := fair.GetWithMemory()
+	divisions := fair.GetRememberedDivisions()
 	if len(divisions) == 0 {
 		divisions = fair.GetDivisions()
 	}
@@ -189,7 +189,7 @@ func (a *fairAsked) steered(queues, nodes object) {
 		}
 		if node, ok := nodes[name+" "+dimension].(object); ok {
 			node["steerX"], node["steerR"] = times(division.GetAmount(), unit), any(nil)
-			node["steerCase"] = []string{"", "a", "b", "c"}[division.GetCase()]
+			node["steerCase"] = []string{"", "a", "b", "c"}[division.GetRule()]
 			if division.GetLevel() != nil {
 				node["steerR"] = fraction(division.GetLevel())
 			}
@@ -211,8 +211,8 @@ func (a *fairAsked) saved() any {
 // row lists the amounts of the dimensions of the snapshot.
 func (a *fairAsked) row(r *apportionv1.Resource) []any {
 	amounts := map[string]float64{}
-	for i, d := range r.GetDimension() {
-		amounts[a.dimension(d)] = r.GetAmount()[i]
+	for i, d := range r.GetDimensions() {
+		amounts[a.dimension(d)] = r.GetAmounts()[i]
 	}
 	row := []any{}
 	for _, name := range a.snapshot.GetDimensions() {
@@ -224,7 +224,7 @@ func (a *fairAsked) row(r *apportionv1.Resource) []any {
 // preemptive is the answer to `preemptive`.
 func (a *fairAsked) preemptive(ctx context.Context, task string) (any, error) {
 	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
-		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Uid: []string{task}}},
+		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Uids: []string{task}}},
 	}})
 	if err != nil {
 		return nil, err
@@ -250,9 +250,9 @@ func (a *fairAsked) jobsInOrder(ctx context.Context, queue string) ([]uint32, er
 		return nil, nil
 	}
 	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Order{
-		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{Index: jobs}}},
+		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{Indices: jobs}}},
 	}})
-	return answer.GetOrder().GetSorted(), err
+	return answer.GetOrder().GetItems(), err
 }
 
 // jobs is the answer to `jobs`.

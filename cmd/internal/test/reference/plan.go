@@ -106,9 +106,9 @@ func (p *plan) taskRefs(names ...string) *apportionv1.Tasks {
 	refs := &apportionv1.Tasks{}
 	for _, name := range names {
 		if t, ok := p.tasks[name]; ok {
-			refs.Index = append(refs.Index, t)
+			refs.Indices = append(refs.Indices, t)
 		} else {
-			refs.Uid = append(refs.Uid, name)
+			refs.Uids = append(refs.Uids, name)
 		}
 	}
 	return refs

@@ -75,13 +75,13 @@ func TestQuestionsAreAskedInTheRecordedOrder(t *testing.T) {
 	}, kinds(p.steps), "no task waits after the events, so no verdict is asked for one")
 	running, waiting := s.tasks["ns/runs"], s.tasks["ns/waits"]
 	reclaim := p.steps[8].GetReclaim()
-	require.Equal(t, []uint32{waiting}, reclaim.Claimant.Index)
-	require.Equal(t, []uint32{running}, reclaim.Candidates.Index, "unknown candidates are dropped")
-	require.Empty(t, reclaim.Candidates.Uid)
-	require.Equal(t, []string{"ns/gone"}, p.steps[10].GetReclaim().Claimant.Uid, "an unknown claimant is asked for by name")
+	require.Equal(t, []uint32{waiting}, reclaim.Claimant.Indices)
+	require.Equal(t, []uint32{running}, reclaim.Candidates.Indices, "unknown candidates are dropped")
+	require.Empty(t, reclaim.Candidates.Uids)
+	require.Equal(t, []string{"ns/gone"}, p.steps[10].GetReclaim().Claimant.Uids, "an unknown claimant is asked for by name")
 	require.Equal(t, apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION, p.steps[15].GetAllocatable().Mode)
 	require.Equal(t, apportionv1.AccountingMode_ACCOUNTING_MODE_UNSPECIFIED, p.steps[2].GetAllocatable().Mode)
-	require.Equal(t, []uint32{waiting}, p.steps[20].GetNodes().Tasks.Index)
+	require.Equal(t, []uint32{waiting}, p.steps[20].GetNodes().Tasks.Indices)
 }
 
 func TestAnswersAreBroughtIntoTheRecordedForm(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAnswersAreBroughtIntoTheRecordedForm(t *testing.T) {
 func TestAnOrderIsNamedWithTheSmallerNameOnTheLeft(t *testing.T) {
 	names := func(i uint32) string { return []string{"b", "a", "c"}[i] }
 	order := &apportionv1.OrderAnswer{
-		Sorted: []uint32{2, 0, 1}, Ties: []uint32{1, 2},
+		Items: []uint32{2, 0, 1}, Ties: []uint32{1, 2},
 		Pairs: []*apportionv1.Pair{{Left: 0, Right: 1, Compare: 0, Less: true}, {Left: 0, Right: 2, Compare: 5}, {Left: 1, Right: 2, Compare: 7}},
 	}
 	require.Equal(t, object{

@@ -196,9 +196,9 @@ var notRecorded = strings.Fields(`
 	JobStanding.total_tasks JobStanding.min_available
 	EnqueueVerdict.job EnqueueVerdict.uid
 	TaskVerdict.checks
-	VictimsAnswer.decided VictimsAnswer.tier VictimsAnswer.spared VictimsAnswer.checks VictimsAnswer.eviction_order VictimsAnswer.by_chance
+	VictimsAnswer.decided VictimsAnswer.tier VictimsAnswer.spared_tasks VictimsAnswer.checks VictimsAnswer.evictions VictimsAnswer.by_chance
 	Victim.uid PluginVictims.tier
-	TaskNodes.fits TaskNodes.score
+	TaskNodes.fits TaskNodes.scores
 	InspectAnswer.queue_count InspectAnswer.job_count InspectAnswer.task_count InspectAnswer.node_count InspectAnswer.policy
 	InspectedNode.name InspectedNode.group InspectedNode.unschedulable NodeUnschedulable.cause NodeUnschedulable.detail
 	InspectedJob.uid InspectedJob.phase InspectedJob.name InspectedJob.namespace InspectedTask.uid InspectedTask.name`)

@@ -35,7 +35,7 @@ const maxTasks, maxDimensions = 1 << 20, 64
 // among the jobs that are left out. The error says that quotas name too many resources.
 func Of(s *apportionv1.Snapshot) (*Translation, error) {
 	t := &translator{
-		from: s, to: &apportionv1.Snapshot{AsOf: s.GetAsOf(), Cluster: s.GetCluster(), LeftOut: slices.Clone(s.GetLeftOut())},
+		from: s, to: &apportionv1.Snapshot{AsOf: s.GetAsOf(), Cluster: s.GetCluster(), LeftOuts: slices.Clone(s.GetLeftOuts())},
 		position: map[string]uint32{}, cohorts: map[string]*cohort{}, sets: map[string]string{},
 	}
 	t.index()
@@ -175,8 +175,8 @@ func (t *translator) resource(a amounts) *apportionv1.Resource {
 		if a[name] == unlimited {
 			continue
 		}
-		out.Dimension = append(out.Dimension, t.position[name])
-		out.Amount = append(out.Amount, float64(a[name])*wirekueue.Unit(name))
+		out.Dimensions = append(out.Dimensions, t.position[name])
+		out.Amounts = append(out.Amounts, float64(a[name])*wirekueue.Unit(name))
 	}
 	return out
 }

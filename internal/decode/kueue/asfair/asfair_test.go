@@ -28,7 +28,7 @@ func flavor(name string, quotas ...*apportionv1.KueueQuota) *apportionv1.KueueFl
 func workload(name, queue string, pods int32, cpu int64, selected string) *apportionv1.Job {
 	set := &apportionv1.KueuePodSet{Name: "main", Count: pods, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: cpu}}}
 	if selected != "" {
-		set.NodeSelector = []*apportionv1.KueueLabel{{Key: "kind", Value: selected}}
+		set.SelectorLabels = []*apportionv1.KueueLabel{{Key: "kind", Value: selected}}
 	}
 	return &apportionv1.Job{Name: name, Queue: queue, Kueue: &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{set}}}
 }
@@ -50,9 +50,9 @@ func cluster(jobs ...*apportionv1.Job) *apportionv1.Snapshot {
 }
 
 func amount(r *apportionv1.Resource) float64 {
-	for i, d := range r.GetDimension() {
+	for i, d := range r.GetDimensions() {
 		if d == 0 {
-			return r.GetAmount()[i]
+			return r.GetAmounts()[i]
 		}
 	}
 	return math.NaN()
@@ -81,7 +81,7 @@ func TestAWorkloadIsAGangOnTheFlavorsThatSuitIt(t *testing.T) {
 	run := workload("run", "b", 3, 1000, "")
 	run.Kueue.PodSets[0].MinCount = new(int32(1))
 	run.Kueue.Admission = &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{{
-		Name: "main", Count: new(int32(2)), Usage: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "slow", Amount: new(int64(2000))}},
+		Name: "main", Count: new(int32(2)), Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "slow", Amount: new(int64(2000))}},
 	}}}
 	got, err := asfair.Of(cluster(run, workload("picky", "a", 2, 500, "slow")))
 	require.NoError(t, err)

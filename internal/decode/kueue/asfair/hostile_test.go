@@ -55,7 +55,7 @@ func TestALargeClusterIsTranslatedInLinearTime(t *testing.T) {
 		usage[i] = &apportionv1.KueueFlavoredUsage{Resource: "cpu", Flavor: "gone"}
 	}
 	clusters["usages of an admitted workload"].Jobs[0].Kueue.Admission = &apportionv1.KueueAdmission{
-		PodSets: []*apportionv1.KueueAdmittedPodSet{{Name: "main", Usage: usage}},
+		PodSets: []*apportionv1.KueueAdmittedPodSet{{Name: "main", Usages: usage}},
 	}
 	for which, s := range clusters {
 		t.Run(which, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestWorkloadsForWhichThereIsNoRoomDoNotStopTheOthers(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, proto.Equal(before, s), "it does not change")
 			require.Len(t, got.Snapshot.GetJobs(), len(s.GetJobs()), "at their positions")
-			require.Len(t, got.Snapshot.GetLeftOut(), tc.out)
-			for _, l := range got.Snapshot.GetLeftOut() {
+			require.Len(t, got.Snapshot.GetLeftOuts(), tc.out)
+			for _, l := range got.Snapshot.GetLeftOuts() {
 				require.Equal(t, "evil", l.GetNamespace())
 				require.Contains(t, l.GetDetail(), "with it there would be more than")
 			}

@@ -65,7 +65,7 @@ func pods(p *apportionv1.KueuePodSet, admitted *apportionv1.KueueAdmittedPodSet)
 
 // nodeOf returns the node of the first flavor of an admission that has one, or nil.
 func (t *translator) nodeOf(admitted *apportionv1.KueueAdmittedPodSet) *uint32 {
-	for _, u := range admitted.GetUsage() {
+	for _, u := range admitted.GetUsages() {
 		if node, ok := t.node[u.GetFlavor()]; ok {
 			return new(node)
 		}

@@ -87,7 +87,7 @@ func (t *translator) leaveOut(workloads []int, l *limit) {
 			Uid: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(),
 			CreateTime: j.GetCreateTime(), Owner: j.GetOwner(), Kueue: &apportionv1.KueueWorkload{},
 		}
-		t.to.LeftOut = append(t.to.LeftOut, &apportionv1.LeftOut{
+		t.to.LeftOuts = append(t.to.LeftOuts, &apportionv1.LeftOut{
 			Cause: apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID, Kind: "Workload", Namespace: j.GetNamespace(), Name: j.GetName(),
 			Queue: j.GetQueue(), Detail: fmt.Sprintf("with it there would be more than %d %s", l.Most, l.What),
 		})

@@ -126,7 +126,7 @@ func compared(
 	}
 	asked := [2][]string{held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)}
 	err = both(func(i int) error {
-		answers, err := question.AnswersOf(ctx, sessions[i], question.ExplainStep(&apportionv1.Jobs{Uid: asked[i]}))
+		answers, err := question.AnswersOf(ctx, sessions[i], question.ExplainStep(&apportionv1.Jobs{Uids: asked[i]}))
 		if err == nil {
 			sides[i].Held = answers[0].GetExplain()
 		}

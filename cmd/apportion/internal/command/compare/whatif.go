@@ -185,7 +185,7 @@ func submit(ctx context.Context, q *question.Question, s *submission.Submission)
 	for _, job := range s.Jobs {
 		var index uint32
 		larger, index = larger.With(job)
-		indices.Index = append(indices.Index, index)
+		indices.Indices = append(indices.Indices, index)
 		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}})
 	}
 	end := cli.ShowWaiting(q.Err, "trying the job")

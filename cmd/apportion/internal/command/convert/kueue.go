@@ -71,9 +71,9 @@ func fairAboveDeserved() (*apportionv1.Policy, error) {
 func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy) *proposal {
 	amounts := func(r *apportionv1.Resource) map[string]string {
 		out := map[string]string{}
-		for i, d := range r.GetDimension() {
+		for i, d := range r.GetDimensions() {
 			name := snapshot.GetDimensions()[d]
-			out[name] = quantity.Format(name, r.GetAmount()[i])
+			out[name] = quantity.Format(name, r.GetAmounts()[i])
 		}
 		return out
 	}
@@ -87,11 +87,11 @@ func proposedForKueue(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy
 			spec["parent"] = q.GetParent()
 		}
 		for name, of := range map[string]*apportionv1.Resource{"deserved": q.GetDeserved(), "capability": q.GetCapability()} {
-			if len(of.GetDimension()) > 0 {
+			if len(of.GetDimensions()) > 0 {
 				spec[name] = amounts(of)
 			}
 		}
-		if len(q.GetGuarantee().GetDimension()) > 0 {
+		if len(q.GetGuarantee().GetDimensions()) > 0 {
 			spec["guarantee"] = map[string]any{"resource": amounts(q.GetGuarantee())}
 		}
 		object := queueObject(q.GetName(), spec)

@@ -168,7 +168,7 @@ func ownersOf(s *apportionv1.Snapshot) map[string]map[string]map[string]int64 {
 
 func namedUsage(s *apportionv1.Snapshot, u *apportionv1.Usage) map[string]int64 {
 	of := map[string]int64{}
-	for i, d := range u.GetDimension() {
+	for i, d := range u.GetDimensions() {
 		of[s.GetDimensions()[d]] = u.GetQuantumSeconds()[i]
 	}
 	return of

@@ -49,10 +49,10 @@ func usesOf(r *apportionv1.GetUsageResponse) []used {
 	rows := []used{}
 	for _, interval := range r.GetIntervals() {
 		for _, q := range interval.GetQueues() {
-			for i, d := range q.GetUsed().GetDimension() {
+			for i, d := range q.GetUsed().GetDimensions() {
 				amount := q.GetUsed().GetQuantumSeconds()[i]
 				rows = append(rows, used{
-					Begin: timeOf(interval.GetFrom()), End: timeOf(interval.GetUntil()), Queue: q.GetQueue(), Owner: ownerOf(q),
+					Begin: timeOf(interval.GetStartTime()), End: timeOf(interval.GetEndTime()), Queue: q.GetQueue(), Owner: ownerOf(q),
 					Resource: r.GetDimensions()[d], Hours: hoursIn(r, d, amount), QuantumSeconds: amount,
 				})
 			}
@@ -125,20 +125,20 @@ func (s *spent) left() float64 { return max(0, s.Granted-s.Hours) }
 func spentOf(r *apportionv1.GetUsageResponse) []spent {
 	rows := []spent{}
 	for _, b := range r.GetBudgets() {
-		for i, d := range b.GetGranted().GetDimension() {
+		for i, d := range b.GetGranted().GetDimensions() {
 			of := spent{
-				Begin: timeOf(b.GetFrom()), Budget: b.GetQueue(), Kind: "soft", Resource: r.GetDimensions()[d],
+				Begin: timeOf(b.GetStartTime()), Budget: b.GetQueue(), Kind: "soft", Resource: r.GetDimensions()[d],
 				Granted: hoursIn(r, d, b.GetGranted().GetQuantumSeconds()[i]),
 			}
-			if b.Until != nil {
-				of.End = timeOf(b.GetUntil())
+			if b.EndTime != nil {
+				of.End = timeOf(b.GetEndTime())
 			}
 			if b.GetKind() == apportionv1.BudgetKind_BUDGET_KIND_HARD {
 				of.Kind = "hard"
 			}
 			row := func(user, owner string, amounts *apportionv1.Usage) {
 				one := of
-				if at := slices.Index(amounts.GetDimension(), d); at >= 0 {
+				if at := slices.Index(amounts.GetDimensions(), d); at >= 0 {
 					one.QuantumSeconds = amounts.GetQuantumSeconds()[at]
 					one.Hours = hoursIn(r, d, one.QuantumSeconds)
 				}

@@ -85,7 +85,7 @@ func (u *usage) asked() (*apportionv1.GetUsageRequest, error) {
 			"month": apportionv1.UsagePeriod_USAGE_PERIOD_MONTH, "total": apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL,
 		}[u.by],
 	}
-	for text, at := range map[*string]**int64{&u.from: &r.From, &u.until: &r.Until} {
+	for text, at := range map[*string]**int64{&u.from: &r.StartTime, &u.until: &r.EndTime} {
 		if *text == "" {
 			continue
 		}

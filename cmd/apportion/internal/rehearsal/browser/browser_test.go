@@ -20,7 +20,7 @@ func cluster(t *testing.T) []byte {
 	t.Helper()
 	data, err := proto.Marshal(&apportionv1.Snapshot{
 		Dimensions: []string{"cpu"},
-		Nodes:      []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimension: []uint32{0}, Amount: []float64{4000}}}},
+		Nodes:      []*apportionv1.Node{{Name: "n", Allocatable: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{4000}}}},
 		Queues:     []*apportionv1.Queue{{Name: "a", Weight: new(uint32(1))}, {Name: "b", Weight: new(uint32(1))}},
 	})
 	require.NoError(t, err)

@@ -50,8 +50,8 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
           Step.newBuilder().setOrder(OrderStep.newBuilder().setQueues(Queues.getDefaultInstance())),
           Step.newBuilder().setOrder(OrderStep.newBuilder().setJobs(Jobs.getDefaultInstance())));
       answers.get(0).getEnqueue().getJobsList().forEach(decided -> admit(decided, session.dimensions()));
-      for (int queue : answers.get(1).getOrder().getSortedList()) {
-        for (int number : answers.get(2).getOrder().getSortedList()) {
+      for (int queue : answers.get(1).getOrder().getItemsList()) {
+        for (int number : answers.get(2).getOrder().getItemsList()) {
           var job = snapshot.getJobsBuilder(number);
           if (job.getQueue().equals(snapshot.getQueues(queue).getName()) && job.getPhase() == JobPhase.JOB_PHASE_INQUEUE) {
             place(session, job);
@@ -76,11 +76,11 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
   private void place(Session session, Job.Builder job) throws StatusException, InterruptedException {
     var tasks = tasks(snapshot.getJobsBuilderList());
     var mark = session.ask(Step.newBuilder().setMark(MarkStep.getDefaultInstance())).get(0).getMark().getMark();
-    var standing = Step.newBuilder().setJobs(JobsStep.newBuilder().setJobs(Jobs.newBuilder().addUid(job.getUid())));
+    var standing = Step.newBuilder().setJobs(JobsStep.newBuilder().setJobs(Jobs.newBuilder().addUids(job.getUid())));
     var placed = new LinkedHashMap<Task.Builder, Integer>();
     var evicted = new ArrayList<Task.Builder>();
     for (var task : tasks(List.of(job)).stream().filter(task -> !task.hasNode()).toList()) {
-      var claimant = Tasks.newBuilder().addUid(task.getUid());
+      var claimant = Tasks.newBuilder().addUids(task.getUid());
       var where = Step.newBuilder().setNodes(NodesStep.newBuilder().setTasks(claimant).setTop(1));
       var answers = session.ask(
           Step.newBuilder().setAllocatable(AllocatableStep.newBuilder().setTasks(claimant)),
@@ -91,15 +91,15 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
         System.out.printf("wait %s: %s%n", task.getUid(), Session.grounds(verdict, session.dimensions()));
         break;
       }
-      var node = answers.get(4).getNodes().getTasks(0).getNodeList();
+      var node = answers.get(4).getNodes().getTasks(0).getNodesList();
       if (answers.get(3).getJobs().getJobs(0).getStarving().getVote() == Vote.VOTE_PERMIT
           && answers.get(1).getPreemptive().getTasks(0).getVerdict().getVote() == Vote.VOTE_PERMIT) {
-        var victims = answers.get(2).getReclaim().getEvictionOrderList().iterator();
+        var victims = answers.get(2).getReclaim().getEvictionsList().iterator();
         while (node.isEmpty() && victims.hasNext()) {
           int victim = victims.next();
           var gone = TaskUpdate.newBuilder().setNumber(victim).setStatus(TaskStatus.TASK_STATUS_PENDING).setNoNode(true);
           var change = ChangeStep.newBuilder().setChange(Change.newBuilder().addTasks(gone));
-          node = session.ask(Step.newBuilder().setChange(change), where).get(1).getNodes().getTasks(0).getNodeList();
+          node = session.ask(Step.newBuilder().setChange(change), where).get(1).getNodes().getTasks(0).getNodesList();
           evicted.add(tasks.get(victim));
         }
       }
@@ -107,7 +107,7 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
         System.out.printf("wait %s: no node has room%n", task.getUid());
         break;
       }
-      session.ask(Step.newBuilder().setAllocate(AllocateStep.newBuilder().setTasks(claimant).addAllNode(node)));
+      session.ask(Step.newBuilder().setAllocate(AllocateStep.newBuilder().setTasks(claimant).addAllNodes(node)));
       placed.put(task, node.get(0));
     }
     if (session.ask(standing).get(0).getJobs().getJobs(0).getReady().getVote() != Vote.VOTE_PERMIT) {
@@ -139,7 +139,7 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
     for (var step : scenario.getStepsList()) {
       switch (step.getStepCase()) {
         case ADD_JOB -> platform.submit(step.getAddJob().getJob());
-        case REMOVE_JOB -> platform.forget(step.getRemoveJob().getJobs().getUidList());
+        case REMOVE_JOB -> platform.forget(step.getRemoveJob().getJobs().getUidsList());
         default -> platform.cycle();
       }
     }
