@@ -1,18 +1,28 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	experimental "google.golang.org/grpc/experimental/opentelemetry"
+	"google.golang.org/grpc/stats/opentelemetry"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
@@ -184,4 +194,166 @@ func (f Fallback) check(kind Kind) error {
 		return fmt.Errorf("fallback %s cannot answer questions of kind %s; it can of %v", f, kind, kinds)
 	}
 	return nil
+}
+
+// TokenSource returns the bearer token. It is called for each call, so a token can change without a new Client.
+type TokenSource func(context.Context) (string, error)
+
+// Token returns a source of a constant token.
+func Token(token string) TokenSource {
+	return func(context.Context) (string, error) { return token, nil }
+}
+
+// TokenFile returns a source that reads the token from a file, again after some seconds: mounted secrets change in place.
+func TokenFile(name string) TokenSource {
+	const age = 10 * time.Second
+	var mutex sync.Mutex
+	var token string
+	var read time.Time
+	return func(context.Context) (string, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if token != "" && time.Since(read) < age {
+			return token, nil
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		token = ""
+		found := strings.TrimSpace(string(data))
+		if found == "" {
+			return "", errors.New(name + ": the file contains no token")
+		}
+		if err := checkToken(found); err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		token, read = found, time.Now()
+		return token, nil
+	}
+}
+
+// checkToken returns an error if a header cannot carry a token. gRPC would end the connection and make it again until the deadline.
+func checkToken(token string) error {
+	if i := strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }); i >= 0 {
+		return fmt.Errorf("a token is one line of letters, digits and signs without spaces, and character %d is none of these", i+1)
+	}
+	return nil
+}
+
+// WithToken sends a bearer token with each call. With WithPlaintext it is readable on the network.
+func WithToken(source TokenSource) Option {
+	return func(s *settings) { s.token = source }
+}
+
+// bearer passes a token to gRPC.
+type bearer struct {
+	source TokenSource
+	secure bool
+}
+
+// GetRequestMetadata returns the headers of a call.
+func (b bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	token, err := b.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"authorization": "Bearer " + token}, nil
+}
+
+// RequireTransportSecurity prevents gRPC from sending a token over an unencrypted connection unless WithPlaintext is set.
+func (b bearer) RequireTransportSecurity() bool { return b.secure }
+
+// tokenOptions show the token.
+func (s *settings) tokenOptions() []grpc.DialOption {
+	if s.token == nil {
+		return nil
+	}
+	return []grpc.DialOption{grpc.WithPerRPCCredentials(bearer{s.token, s.credentials.Info().SecurityProtocol != "insecure"})}
+}
+
+// TLSFiles returns a TLS configuration from PEM files: the CA certificates to trust (empty: the system's roots), and the client certificate
+// and key (empty: none). The client certificate is read again for each connection, so it can be renewed in place.
+func TLSFiles(authority, certificate, key string) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if authority != "" {
+		pem, err := os.ReadFile(authority)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: contains no certificate", authority)
+		}
+	}
+	if certificate == "" && key == "" {
+		return config, nil
+	}
+	if certificate == "" || key == "" {
+		return nil, errors.New("a certificate and its key must be given together")
+	}
+	if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
+		return nil, err
+	}
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		return &pair, err
+	}
+	return config, nil
+}
+
+// WithMeter enables metrics: gRPC's own client metrics (grpc.client.attempt.duration and others), and the counters
+// apportion.client.retries, apportion.client.fallbacks and apportion.client.session.moves.
+func WithMeter(provider metric.MeterProvider) Option {
+	return func(s *settings) { s.meter = provider }
+}
+
+// WithTracer creates a span for each call and propagates its context; without a propagator, as W3C Trace Context.
+func WithTracer(provider trace.TracerProvider, propagator propagation.TextMapPropagator) Option {
+	return func(s *settings) {
+		s.tracer, s.propagator = provider, propagator
+		if propagator == nil {
+			s.propagator = propagation.TraceContext{}
+		}
+	}
+}
+
+// instruments are gRPC's own metrics and traces.
+func (s *settings) instruments() []grpc.DialOption {
+	if s.meter == nil && s.tracer == nil {
+		return nil
+	}
+	options := opentelemetry.Options{MetricsOptions: opentelemetry.MetricsOptions{MeterProvider: s.meter}}
+	if s.tracer != nil {
+		options.TraceOptions = experimental.TraceOptions{TracerProvider: s.tracer, TextMapPropagator: s.propagator}
+	}
+	return []grpc.DialOption{opentelemetry.DialOption(options)}
+}
+
+// counters count retries, fallbacks and moved sessions.
+type counters struct {
+	retries, fallbacks, moves metric.Int64Counter
+}
+
+func newCounters(provider metric.MeterProvider) counters {
+	if provider == nil {
+		provider = noop.NewMeterProvider()
+	}
+	meter := provider.Meter("github.com/apportion/apportion/client")
+	counter := func(name, description string) metric.Int64Counter {
+		made, err := meter.Int64Counter(name, metric.WithDescription(description))
+		if err != nil {
+			return noop.Int64Counter{}
+		}
+		return made
+	}
+	return counters{
+		retries:   counter("apportion.client.retries", "Questions that were asked again, by kind."),
+		fallbacks: counter("apportion.client.fallbacks", "Questions that a fallback answered, by kind and fallback."),
+		moves:     counter("apportion.client.session.moves", "Sessions that went on at another replica."),
+	}
+}
+
+func count(ctx context.Context, counter metric.Int64Counter, attributes ...attribute.KeyValue) {
+	counter.Add(context.WithoutCancel(ctx), 1, metric.WithAttributes(attributes...))
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
@@ -158,4 +159,32 @@ func rankOf(name string) admission.Rank {
 		return admission.Simulation
 	}
 	return admission.Decision
+}
+
+type identityKey struct{}
+
+// WithIdentity returns a context with the identity of the caller. Snapshots are held per identity.
+func WithIdentity(ctx context.Context, identity string) context.Context {
+	return context.WithValue(ctx, identityKey{}, identity)
+}
+
+// IdentityOf returns the identity of the caller.
+func IdentityOf(ctx context.Context) string {
+	if identity, ok := ctx.Value(identityKey{}).(string); ok {
+		return identity
+	}
+	return connection.Anonymous
+}
+
+// TenantOf returns the key by which the server is shared among callers: the identity, or the address of a caller without one.
+func TenantOf(ctx context.Context) string {
+	identity := IdentityOf(ctx)
+	if identity != connection.Anonymous {
+		return identity
+	}
+	from, ok := peer.FromContext(ctx)
+	if !ok || from.Addr == nil {
+		return identity
+	}
+	return connection.TenantAt(from.Addr)
 }

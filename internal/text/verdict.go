@@ -2,11 +2,13 @@ package text
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/visible"
 )
 
 // explanation is the verdict on a job, its grounds, what would help, and what its own scheduler says. The texts of its findings are set.
@@ -199,4 +201,161 @@ func bare(f *apportionv1.Finding) string {
 		return strings.TrimSuffix(f.GetText(), " ("+reasons[len(reasons)-1].GetPlugin()+")")
 	}
 	return f.GetText()
+}
+
+// Reserved says what a reservation keeps of a node, for what, and when, in the words of the page too: `the whole node for maintenance from
+// 2026-03-02 15:00:00 UTC to 2026-03-02 17:00:00 UTC`. holder is the name of the job that may use it, empty if no job may.
+func Reserved(names Names, holder string, r *apportionv1.NodeReservation) string {
+	what := Say("reservedWhole")
+	if r.GetRequest() != nil {
+		what = Amounts(names, r.GetRequest())
+	}
+	switch {
+	case holder != "" && r.GetReason() != "":
+		what += Say("reservedForBoth", "holder", holder, "reason", r.GetReason())
+	case holder != "" || r.GetReason() != "":
+		what += Say("reservedFor", "what", holder+r.GetReason())
+	}
+	return what + period(r.GetStartUnixNano(), r.GetEndUnixNano())
+}
+
+// period is when a reservation begins and ends: ` from 2026-07-01 14:30:00 UTC on`.
+func period(from, until int64) string {
+	switch {
+	case from == 0 && until == 0:
+		return ""
+	case from == 0:
+		return Say("reservedUntil", "until", moment(until))
+	case until == 0:
+		return Say("reservedFrom", "from", moment(from))
+	}
+	return Say("reservedDuring", "from", moment(from), "until", moment(until))
+}
+
+// reservation tells which room is kept from when on: for the job, or for the one that keeps it back.
+func reservation(names Names, e *apportionv1.Explanation) string {
+	r := e.GetReservation()
+	if r == nil {
+		return ""
+	}
+	if r.GetJob() == e.GetJob() {
+		room, _ := roomOf(r)
+		return fmt.Sprintf("It holds %s from %s on.", room, moment(r.GetStartTime()))
+	}
+	return Reservation(names.job(r.GetJob()), r)
+}
+
+// Reservation says which room is kept for a job of that name, and from when on.
+func Reservation(job string, r *apportionv1.Reservation) string {
+	room, are := roomOf(r)
+	room = strings.ToUpper(room[:1]) + room[1:]
+	return visible.Text(fmt.Sprintf("%s %s kept free for %s from %s on.", room, are, job, moment(r.GetStartTime())))
+}
+
+// roomOf names the room of a reservation, with its verb.
+func roomOf(r *apportionv1.Reservation) (room, are string) {
+	switch nodes := slices.Compact(slices.Sorted(slices.Values(r.GetNodes()))); len(nodes) {
+	case 0:
+		return "room for " + Count(len(r.GetTasks()), "task"), "is"
+	case 1:
+		return "1 node", "is"
+	default:
+		return Count(len(nodes), "node"), "are"
+	}
+}
+
+// Named is the text about the jobs that were named, a line for each.
+func Named(a *apportionv1.ExplainAnswer) string {
+	var lines []string
+	for _, e := range a.GetJobs() {
+		lines = append(lines, e.GetText())
+	}
+	for _, l := range a.GetLeftOuts() {
+		lines = append(lines, l.GetText())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// LeftOut says why the scheduler does not consider a job or a pod.
+func LeftOut(e *apportionv1.LeftOutExplanation) string { return visible.Text(leftOut(e)) }
+
+func leftOut(e *apportionv1.LeftOutExplanation) string {
+	l := e.GetLeftOut()
+	name := l.GetName()
+	if l.GetNamespace() != "" {
+		name = l.GetNamespace() + "/" + name
+	}
+	switch l.GetCause() {
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE:
+		like := ""
+		if e.GetSimilarQueue() != "" {
+			like = fmt.Sprintf(" Did you mean %q?", e.GetSimilarQueue())
+		}
+		if l.GetDetail() != "" {
+			return fmt.Sprintf("%s waits: %s.%s", name, strings.TrimSuffix(l.GetDetail(), "."), like)
+		}
+		return fmt.Sprintf("%s waits because its queue %q does not exist.%s", name, l.GetQueue(), like)
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_NO_JOB:
+		return fmt.Sprintf("The pod %s waits because it belongs to no job: it has no PodGroup.", name)
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_MISSING_JOB:
+		return fmt.Sprintf("The pod %s waits because its PodGroup %s does not exist.", name, l.GetJob())
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER:
+		return fmt.Sprintf("The pod %s is left to another scheduler: its schedulerName is %s.", name, l.GetScheduler())
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID:
+		return fmt.Sprintf("The %s %s is left out and is not judged: %s.", l.GetKind(), name, strings.TrimSuffix(l.GetDetail(), "."))
+	case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD:
+		return capital(unread(l)) + "."
+	default:
+		return name + " is not considered."
+	}
+}
+
+// unread says which kind was not read, and why.
+func unread(l *apportionv1.LeftOut) string {
+	words := "no " + l.GetKind() + " was read"
+	if l.GetDetail() != "" {
+		words += ": " + strings.TrimSuffix(l.GetDetail(), ".")
+	}
+	return words
+}
+
+// Unread says that an answer is not known without kinds that were not read; "" if there are none.
+func Unread(kinds []*apportionv1.LeftOut) string {
+	if len(kinds) == 0 {
+		return ""
+	}
+	words := make([]string, len(kinds))
+	for i, l := range kinds {
+		words[i] = unread(l)
+	}
+	return visible.Text("the answer is not known, because " + strings.Join(words, "; "))
+}
+
+// notConsidered counts what the scheduler does not consider: pods by the schedulers that they are left to, and the rest.
+func notConsidered(list []*apportionv1.LeftOutExplanation) string {
+	pods, rest, invalid := map[string]int{}, 0, 0
+	for _, l := range list {
+		switch l.GetLeftOut().GetCause() {
+		case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_OTHER_SCHEDULER:
+			pods[l.GetLeftOut().GetScheduler()]++
+		case apportionv1.LeftOutCause_LEFT_OUT_CAUSE_INVALID:
+			invalid++
+		default:
+			rest++
+		}
+	}
+	var parts []string
+	for _, scheduler := range slices.Sorted(maps.Keys(pods)) {
+		parts = append(parts, Count(pods[scheduler], "waiting pod")+" of scheduler "+visible.Text(scheduler))
+	}
+	if rest > 0 {
+		parts = append(parts, Count(rest, Verb(rest, "job or pod", "jobs and pod")))
+	}
+	if invalid > 0 {
+		parts = append(parts, Count(invalid, "invalid object"))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return and(parts) + " " + plural2(len(list), "is", "are") + " not considered"
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -236,3 +237,162 @@ func many[T any](e *encoder, of *chunk[T], n int) []T {
 
 // single is many for one value.
 func single[T any](e *encoder, of *chunk[T]) *T { return &many(e, of, 1)[0] }
+
+// Room is memory for the messages of answers, which is used again after Empty. The zero value is empty.
+type Room struct {
+	answers         chunk[*apportionv1.Answer]
+	allocatables    chunk[whole[apportionv1.Answer_Allocatable, apportionv1.AllocatableAnswer]]
+	resources       chunk[apportionv1.Resource]
+	reasons         chunk[apportionv1.Reason]
+	verdicts        chunk[apportionv1.Verdict]
+	lists           chunk[*apportionv1.Reason]
+	indices         chunk[uint32]
+	amounts         chunk[float64]
+	taskVerdicts    chunk[apportionv1.TaskVerdict]
+	taskLists       chunk[*apportionv1.TaskVerdict]
+	enqueueVerdicts chunk[apportionv1.EnqueueVerdict]
+	enqueueLists    chunk[*apportionv1.EnqueueVerdict]
+	queueShares     chunk[apportionv1.QueueShare]
+	queueLists      chunk[*apportionv1.QueueShare]
+	standings       chunk[apportionv1.QueueStanding]
+	standingLists   chunk[*apportionv1.QueueStanding]
+	// shares holds shares of queues that are encoded at once, and queue the message of the one that is being encoded.
+	shares []byte
+	queue  *Room
+}
+
+// Empty makes the memory of the Room available again, except for lists that are too large to keep.
+func (r *Room) Empty() {
+	r.answers.empty()
+	r.allocatables.empty()
+	r.reasons.empty()
+	r.verdicts.empty()
+	r.lists.empty()
+	r.taskVerdicts.empty()
+	r.taskLists.empty()
+	r.enqueueVerdicts.empty()
+	r.enqueueLists.empty()
+	r.emptyShares()
+	r.queueLists.empty()
+	r.standings.empty()
+	r.standingLists.empty()
+	if r.shares = r.shares[:0]; cap(r.shares) > mostBytes {
+		r.shares = nil
+	}
+}
+
+// emptyShares makes the memory of shares of queues available again.
+func (r *Room) emptyShares() {
+	r.queueShares.empty()
+	r.resources.empty()
+	r.indices.empty()
+	r.amounts.empty()
+}
+
+// mostKept is the maximum number of values of a kind in an empty Room, and mostBytes the maximum number of encoded bytes.
+const mostKept, mostBytes = 4096, 1 << 20
+
+// chunk allocates pieces of memory. Each piece is used once until the chunk is emptied.
+type chunk[T any] struct {
+	free []T
+	next int
+	// taken counts what was handed out since block was empty. With within, all of it is in block.
+	taken  int
+	within bool
+	block  []T
+}
+
+// take returns n zero values in a row.
+func (c *chunk[T]) take(n int) []T {
+	c.taken += n
+	if n > len(c.free) {
+		c.within = false
+		c.next = max(min(2*c.next, 1024), 16)
+		if n > c.next/4 {
+			return make([]T, n)
+		}
+		c.free = make([]T, c.next)
+	}
+	out := c.free[:n:n]
+	c.free = c.free[n:]
+	return out
+}
+
+func (c *chunk[T]) one() *T { return &c.take(1)[0] }
+
+// empty takes back what was handed out. As much as that was fits into one block then, unless it was very much.
+func (c *chunk[T]) empty() {
+	switch {
+	case c.taken == 0:
+		return
+	case c.within:
+		clear(c.block[:c.taken])
+	case c.taken <= mostKept:
+		c.block = make([]T, c.taken+c.taken/4)
+	default:
+		c.block = nil
+	}
+	c.free, c.taken, c.within = c.block, 0, true
+}
+
+// whole is an answer of one kind with its parts, in one allocation. It is not part of a larger allocation: every answer in it, and
+// everything that it refers to, would be kept as long as any of them.
+type whole[M, B any] struct {
+	answer apportionv1.Answer
+	member M
+	body   B
+}
+
+// explained returns the queues whose derivation is wanted; nil: all.
+func (s *Session) explained(e *apportionv1.Explain, faults *model.Error) []model.QueueID {
+	if e.GetQueues() == nil {
+		return nil
+	}
+	return s.selectQueues(e.GetQueues(), "explain.queues", faults)
+}
+
+// derivation is the part of an answer in which plugins tell how they came by their shares; see catalogue.Answer.
+type derivation struct{ session *Session }
+
+// View returns the state of the session.
+func (d derivation) View() *policy.View { return d.session.engine.View() }
+
+// Resource returns the amounts of a row.
+func (d derivation) Resource(row resource.Row) *apportionv1.Resource {
+	return d.session.out.resource(row)
+}
+
+// Optional returns a number, nil below 0.
+func (d derivation) Optional(n int) *uint32 { return d.session.out.optional(n) }
+
+// Fraction returns a ratio in its exact form.
+func (d derivation) Fraction(f *big.Rat) *apportionv1.Fraction { return d.session.out.fraction(f) }
+
+// Room returns an error if n more messages exceed the size of an answer.
+func (d derivation) Room(n int) error { return d.session.out.room(n, "explain.queues") }
+
+// Count counts n messages of the answer.
+func (d derivation) Count(n int) { d.session.out.left -= n * messageBytes }
+
+// Check returns an error if the answer is too large.
+func (d derivation) Check() error { return d.session.out.check("explain.queues") }
+
+// Stopped reports at step i of a loop whether the answer is no longer needed.
+func (d derivation) Stopped(i int) bool { return d.session.stopped(i) }
+
+// Reservation returns the room that is kept for a gang; nil if the reader may not see its queue.
+func (d derivation) Reservation(r policy.Reservation) *apportionv1.Reservation {
+	s := d.session
+	queue := s.engine.View().Jobs.At(r.Job).Queue
+	if !s.audience.Owns(queue) {
+		return nil
+	}
+	d.Count(1)
+	out := &apportionv1.Reservation{
+		Job: uint32(r.Job), Queue: uint32(queue), StartTime: r.From, Tasks: indices(&s.out, r.Tasks), Nodes: indices(&s.out, r.Nodes),
+	}
+	if r.Until != math.MaxInt64 {
+		out.EndTime = &r.Until
+	}
+	return out
+}
