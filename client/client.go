@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // Decider answers questions about a snapshot. *Client implements it with a service or in process; tests may use other implementations.
@@ -146,4 +147,184 @@ func (s *settings) dialOptions(config string, watch *silentWatch) []grpc.DialOpt
 		}))
 	options = append(options, s.instruments()...)
 	return append(options, s.options...)
+}
+
+// Shares returns what each queue deserves and holds, and the order of queues.
+func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*Shares, error) {
+	step := &apportionv1.SharesStep{Fields: asked.Fields, Tree: asked.Tree}
+	if asked.Queues != nil {
+		step.Queues = &apportionv1.Queues{Names: asked.Queues}
+	}
+	if asked.JobShares {
+		step.Jobs = &apportionv1.Jobs{}
+	}
+	if asked.Explain {
+		step.Explain = &apportionv1.Explain{}
+	}
+	response, from, err := question[*apportionv1.EvaluateSharesRequest, *apportionv1.EvaluateSharesResponse]{
+		kind: KindShares, method: &method.EvaluateShares, call: apportionv1.ApportionServiceClient.EvaluateShares,
+		answer: unanswerable[*apportionv1.EvaluateSharesResponse],
+	}.ask(ctx, c, in, &apportionv1.EvaluateSharesRequest{Input: in.message(), Shares: step})
+	if err != nil {
+		return nil, err
+	}
+	return &Shares{Basis: response.GetBasis(), Answer: response.GetShares(), Fallback: from.by}, nil
+}
+
+// Enqueue decides which jobs may enter their queues.
+func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (*Admissions, error) {
+	step := &apportionv1.EnqueueStep{}
+	if asked.Jobs != nil {
+		step.Jobs = &apportionv1.Jobs{Uids: asked.Jobs}
+	}
+	if asked.AsAction {
+		step.Mode = apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION
+	}
+	response, from, err := question[*apportionv1.CheckEnqueueRequest, *apportionv1.CheckEnqueueResponse]{
+		kind: KindEnqueue, method: &method.CheckEnqueue, call: apportionv1.ApportionServiceClient.CheckEnqueue,
+		answer: func(vote apportionv1.Vote) (*apportionv1.CheckEnqueueResponse, bool) {
+			return plainEnqueue(in, asked, vote)
+		},
+	}.ask(ctx, c, in, &apportionv1.CheckEnqueueRequest{Input: in.message(), Enqueue: step})
+	if err != nil {
+		return nil, err
+	}
+	return newAdmissions(in, response, from), nil
+}
+
+// Allocatable decides whether the queues of tasks may use as much more as these request.
+func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQuestion) (*Allowances, error) {
+	tasks := &apportionv1.Tasks{Uids: asked.Tasks}
+	request := &apportionv1.CheckAllocatableRequest{
+		Input:       in.message(),
+		Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain},
+	}
+	if asked.Simulation {
+		request.Allocatable.Mode = apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION
+	}
+	if asked.Preemptive {
+		request.Preemptive = &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain}
+	}
+	response, from, err := question[*apportionv1.CheckAllocatableRequest, *apportionv1.CheckAllocatableResponse]{
+		kind: KindAllocatable, method: &method.CheckAllocatable, call: apportionv1.ApportionServiceClient.CheckAllocatable,
+		answer: func(vote apportionv1.Vote) (*apportionv1.CheckAllocatableResponse, bool) {
+			return plainAllocatable(asked, vote)
+		},
+	}.ask(ctx, c, in, request)
+	if err != nil {
+		return nil, err
+	}
+	return newAllowances(in, asked, response, from), nil
+}
+
+// Victims returns the tasks that a task may evict.
+func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (*Victims, error) {
+	claimant := &apportionv1.Tasks{Uids: append([]string{asked.Claimant}, asked.With...)}
+	var candidates *apportionv1.Tasks
+	if asked.Candidates != nil {
+		candidates = &apportionv1.Tasks{Uids: asked.Candidates}
+	}
+	request := &apportionv1.SelectVictimsRequest{Input: in.message()}
+	if asked.Preempt {
+		request.Question = &apportionv1.SelectVictimsRequest_Preempt{Preempt: &apportionv1.PreemptStep{
+			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain,
+		}}
+	} else {
+		request.Question = &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{
+			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain, Room: asked.Room,
+		}}
+	}
+	response, from, err := question[*apportionv1.SelectVictimsRequest, *apportionv1.SelectVictimsResponse]{
+		kind: KindVictims, method: &method.SelectVictims, call: apportionv1.ApportionServiceClient.SelectVictims,
+		answer: func(apportionv1.Vote) (*apportionv1.SelectVictimsResponse, bool) {
+			return &apportionv1.SelectVictimsResponse{Victims: &apportionv1.VictimsAnswer{Decided: true}}, true
+		},
+	}.ask(ctx, c, in, request)
+	if err != nil {
+		return nil, err
+	}
+	return newVictims(in, response, from), nil
+}
+
+// ScoreNodes returns the nodes on which tasks fit, with scores.
+func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) (*Scores, error) {
+	step := &apportionv1.NodesStep{
+		Tasks: &apportionv1.Tasks{Uids: asked.Tasks}, Top: asked.Top, ByPlugin: asked.ByPlugin, Explain: asked.Explain,
+		Jointly: asked.Jointly,
+	}
+	if asked.Nodes != nil {
+		step.Nodes = &apportionv1.Nodes{Names: asked.Nodes}
+	}
+	response, from, err := question[*apportionv1.ScoreNodesRequest, *apportionv1.ScoreNodesResponse]{
+		kind: KindNodes, method: &method.ScoreNodes, call: apportionv1.ApportionServiceClient.ScoreNodes,
+		answer: func(apportionv1.Vote) (*apportionv1.ScoreNodesResponse, bool) { return plainNodes(in, asked) },
+	}.ask(ctx, c, in, &apportionv1.ScoreNodesRequest{Input: in.message(), Nodes: step})
+	if err != nil {
+		return nil, err
+	}
+	return newScores(in, asked, response, from), nil
+}
+
+// Explain explains why jobs wait.
+func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (*Explanations, error) {
+	step := &apportionv1.ExplainStep{Filter: asked.Filter}
+	if asked.Jobs != nil {
+		step.Jobs = &apportionv1.Jobs{Uids: asked.Jobs}
+	}
+	response, from, err := question[*apportionv1.ExplainRequest, *apportionv1.ExplainResponse]{
+		kind: KindExplain, method: &method.Explain, call: apportionv1.ApportionServiceClient.Explain,
+		answer: unanswerable[*apportionv1.ExplainResponse],
+	}.ask(ctx, c, in, &apportionv1.ExplainRequest{Input: in.message(), Explain: step})
+	if err != nil {
+		return nil, err
+	}
+	return &Explanations{Basis: response.GetBasis(), Answer: response.GetExplain(), Fallback: from.by}, nil
+}
+
+// Plan returns where the tasks of a job can be placed, and which tasks must be evicted for it.
+func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan, error) {
+	response, from, err := question[*apportionv1.PlanRequest, *apportionv1.PlanResponse]{
+		kind: KindPlan, method: &method.Plan, call: apportionv1.ApportionServiceClient.Plan,
+		answer: unanswerable[*apportionv1.PlanResponse],
+	}.ask(ctx, c, in, &apportionv1.PlanRequest{Input: in.message(), Plan: asked.step()})
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Basis: response.GetBasis(), Answer: response.GetPlan(), Fallback: from.by}, nil
+}
+
+// Remedies returns the smallest changes that would make a waiting job run.
+func (c *Client) Remedies(ctx context.Context, in Input, asked RemediesQuestion) (*Remedies, error) {
+	response, from, err := question[*apportionv1.RemediesRequest, *apportionv1.RemediesResponse]{
+		kind: KindRemedies, method: &method.Remedies, call: apportionv1.ApportionServiceClient.Remedies,
+		answer: unanswerable[*apportionv1.RemediesResponse],
+	}.ask(ctx, c, in, &apportionv1.RemediesRequest{Input: in.message(), Remedies: asked.step()})
+	if err != nil {
+		return nil, err
+	}
+	return &Remedies{Basis: response.GetBasis(), Answer: response.GetRemedies(), Fallback: from.by}, nil
+}
+
+// Forecast returns when a waiting job starts, by chance.
+func (c *Client) Forecast(ctx context.Context, in Input, asked ForecastQuestion) (*Odds, error) {
+	response, from, err := question[*apportionv1.ForecastRequest, *apportionv1.ForecastResponse]{
+		kind: KindForecast, method: &method.Forecast, call: apportionv1.ApportionServiceClient.Forecast,
+		answer: unanswerable[*apportionv1.ForecastResponse],
+	}.ask(ctx, c, in, &apportionv1.ForecastRequest{Input: in.message(), Forecast: asked.step()})
+	if err != nil {
+		return nil, err
+	}
+	return &Odds{Basis: response.GetBasis(), Answer: response.GetForecast(), Fallback: from.by}, nil
+}
+
+// Simulate runs steps in order, each on the state that the previous steps left. A failed step has an answer with an error.
+func (c *Client) Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error) {
+	response, from, err := question[*apportionv1.SimulateRequest, *apportionv1.SimulateResponse]{
+		kind: KindSimulate, method: &method.Simulate, call: apportionv1.ApportionServiceClient.Simulate,
+		answer: unanswerable[*apportionv1.SimulateResponse],
+	}.ask(ctx, c, in, &apportionv1.SimulateRequest{Input: in.message(), Steps: steps})
+	if err != nil {
+		return nil, err
+	}
+	return &Simulation{Basis: response.GetBasis(), Answers: response.GetAnswers(), Fallback: from.by}, nil
 }

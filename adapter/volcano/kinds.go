@@ -1,8 +1,14 @@
 package volcano
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // The API groups of the kinds that are read; Kubernetes' core group has only a version.
@@ -99,3 +105,95 @@ func Kinds() []*objects.Resource { return kinds.Resources() }
 
 // Shape is what is read of objects.
 func Shape() *objects.Shape { return kinds.Shape() }
+
+// The labels, annotations and special names that Volcano reads.
+const (
+	groupNameAnnotation            = "scheduling.k8s.io/group-name"
+	taskPriorityAnnotation         = "volcano.sh/task-priority"
+	hierarchyAnnotation            = "volcano.sh/hierarchy"
+	hierarchyWeightsAnnotation     = "volcano.sh/hierarchy-weights"
+	oversubscribedCPUAnnotation    = "volcano.sh/oversubscription-cpu"
+	oversubscribedMemoryAnnotation = "volcano.sh/oversubscription-memory"
+	nodeGroupLabel                 = "volcano.sh/nodegroup-name"
+	nodeGroupLimitsAnnotation      = "volcano.sh/nodegroup-resource-limits"
+
+	// Read from annotations and from labels.
+	taskRoleKey    = "volcano.sh/task-spec"
+	preemptableKey = "volcano.sh/preemptable"
+	cooldownKey    = "volcano.sh/cooldown-time"
+
+	// ExpectedEndAnnotation of a PodGroup says when its job is expected to end, as 2006-01-02T15:04:05Z. Volcano copies the annotations of
+	// a Job to its PodGroup.
+	ExpectedEndAnnotation = "apportion.dev/expected-end"
+	// ExpectedRuntimeAnnotation of a PodGroup says how long its job is expected to run from the start of its first pod, as 2h30m.
+	ExpectedRuntimeAnnotation = "apportion.dev/expected-runtime"
+
+	// MaintenanceAnnotation of a Node says when it is to be drained, as 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z: no task may run then.
+	// Several periods are separated by commas.
+	MaintenanceAnnotation = "apportion.dev/maintenance"
+
+	// OwnerKey is the annotation or label of a PodGroup, or else of its pods, that names the user or group to which is charged what the job
+	// uses.
+	OwnerKey = "apportion.dev/owner"
+
+	queueAllocationGate = "scheduling.volcano.sh/queue-allocation-gate"
+	defaultQueue        = "default"
+)
+
+// specField is the part of an object that says what is wanted.
+const specField = "spec"
+
+// Package adapter/extender uses the rules below too.
+
+// Keys that Volcano reads from labels and annotations and does not pass on resolved.
+const (
+	CooldownKey  = cooldownKey
+	NodeGroupKey = nodeGroupLabel
+)
+
+// Amount returns the amount that Volcano accounts for a quantity of a resource; accounted is false for names that it drops. A quantity that
+// does not fit int64 gives the same result as in Volcano.
+func Amount(name, text string) (amount float64, accounted bool, err error) {
+	u := unitOf(name)
+	if u == dropped {
+		return 0, false, nil
+	}
+	parsed, err := objects.Quantity(text)
+	if err != nil {
+		return 0, false, fmt.Errorf("%s: %w", name, err)
+	}
+	return amountOf(&parsed, u), true, nil
+}
+
+// TaskIndex is the number at the end of pod names like `job-role-0`, by which Volcano orders the pods of a role; false: there is none.
+func TaskIndex(pod string) (uint32, bool) {
+	if strings.Count(pod, "-") < 2 {
+		return 0, false
+	}
+	number, err := strconv.ParseUint(pod[strings.LastIndexByte(pod, '-')+1:], 10, 32)
+	return uint32(number), err == nil
+}
+
+// Gate returns the gate of a pod with this number of scheduling gates and this first one: Volcano's own gate counts as such only if it is
+// the only one.
+func Gate(gates int, first string) apportionv1.TaskGate {
+	switch {
+	case gates == 0:
+		return apportionv1.TaskGate_TASK_GATE_UNSPECIFIED
+	case gates == 1 && first == queueAllocationGate:
+		return apportionv1.TaskGate_TASK_GATE_ADMISSION
+	}
+	return apportionv1.TaskGate_TASK_GATE_OTHER
+}
+
+// Cooldown returns how long a pod is protected; false: the text is not a duration, and the pod is not protected.
+func Cooldown(written string) (int64, bool) {
+	duration, err := time.ParseDuration(written)
+	return int64(duration), err == nil
+}
+
+// QueueState is the state of a queue by its name.
+func QueueState(name string) apportionv1.QueueState { return queueState(name) }
+
+// JobPhase is the phase of a PodGroup by its name.
+func JobPhase(name string) apportionv1.JobPhase { return jobPhase(name) }
