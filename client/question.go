@@ -273,6 +273,6 @@ func Presets() []string {
 }
 
 // Preset returns a policy by name, and whether it exists: Volcano's default configuration with the division of that name, such as
-// proportion (the default itself) or capacity-hierarchical; fair, kueue; or volcano, the configuration that Volcano's installers ship. Every
-// server has these as names of policies.
+// proportion (the default itself) or capacity-hierarchical; fair, kueue; or volcano, the configuration that Volcano's installers ship.
+// Every server has these as names of policies.
 func Preset(name string) (*apportionv1.Policy, bool) { return catalogue.Preset(name) }

@@ -29,7 +29,8 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 		case nothingOffered(a.GetReasons()):
 			return "No change was tried, and " + job + " is not judged: " + Reasons(names, a.GetReasons()) + "."
 		case a.GetCheck() == apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS:
-			return job + " passes every check that is made here, so that no change was tried; " + alsoDepends(a.GetUnjudgedConstraints()) + "."
+			return job + " passes every check that is made here, so that no change was tried; " +
+				alsoDepends(a.GetUnjudgedConstraints()) + "."
 		}
 		head = "No change was tried: " + job + " has no task that may be placed"
 		if reasons := Reasons(names, a.GetReasons()); reasons != "" {
