@@ -84,7 +84,8 @@ func New(o Options) *Log {
 		}, []string{"cause"}),
 	}
 	for _, name := range o.Settings.Mask {
-		l.mask[name] = true
+		// Lists of what a field names have its plural.
+		l.mask[name], l.mask[name+"s"] = true, true
 	}
 	for _, cause := range []string{causeFull, causeOversize, causeSink} {
 		l.dropped.WithLabelValues(cause)

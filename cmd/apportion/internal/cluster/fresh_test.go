@@ -36,8 +36,8 @@ func (s *apiServer) found(t *testing.T, answers []kubescheduler.Answer) map[stri
 		for _, g := range j.GetGroups() {
 			for _, task := range g.GetTasks() {
 				name := j.GetNamespace() + "/" + task.GetName()
-				unjudged[name] = append(unjudged[name], g.GetUnjudged()...)
-				unjudged[name] = append(unjudged[name], task.GetDetail().GetUnjudged()...)
+				unjudged[name] = append(unjudged[name], g.GetUnjudgedConstraints()...)
+				unjudged[name] = append(unjudged[name], task.GetDetail().GetUnjudgedConstraints()...)
 				uids[name] = task.GetUid()
 			}
 		}
