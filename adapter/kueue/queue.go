@@ -312,7 +312,8 @@ func (r *reader) localQueue(meta objects.Metadata, o *localQueueObject) (*localQ
 	consumed := o.Status.FairSharing.Status.Consumed
 	for _, name := range sortedKeys(consumed) {
 		if parsed, ok := r.parse(consumed[name], path+name); ok {
-			q.message.ConsumedUsages = append(q.message.ConsumedUsages, &apportionv1.KueueUsage{Name: name, Amount: parsed.AsApproximateFloat64()})
+			usage := &apportionv1.KueueUsage{Name: name, Amount: parsed.AsApproximateFloat64()}
+			q.message.ConsumedUsages = append(q.message.ConsumedUsages, usage)
 		}
 	}
 	return q, true

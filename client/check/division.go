@@ -69,7 +69,8 @@ func (c *check) divisions() {
 		expect(c.findings, "weights: entries", len(c.fair.GetWeights()), 0)
 	} else {
 		c.weights()
-		remembered = c.list("remembered_divisions", c.fair.GetRememberedDivisions(), c.bounds, func(d, q int) int64 { return c.effective[d][q] })
+		byMemory := func(d, q int) int64 { return c.effective[d][q] }
+		remembered = c.list("remembered_divisions", c.fair.GetRememberedDivisions(), c.bounds, byMemory)
 	}
 	shares := &apportionv1.SharesAnswer{Plugins: []*apportionv1.PluginShares{{Fair: c.fair}}}
 	data, err := protojson.Marshal(shares)

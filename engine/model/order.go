@@ -37,8 +37,8 @@ func orderNames[ID ~int32](ids []ID, name func(ID) string, stop func() bool) {
 	if len(ids) > few {
 		entries = orderHigh(entries)
 	}
-	for from, to := 0, 0; from < len(entries); from = to {
-		for to = from + 1; to < len(entries) && (len(ids) <= few || entries[to].high == entries[from].high); {
+	for from, to := 0, 1; from < len(entries); from, to = to, to+1 {
+		for to < len(entries) && (len(ids) <= few || entries[to].high == entries[from].high) {
 			to++
 		}
 		orderEqual(entries[from:to], name, common, stop)

@@ -105,8 +105,8 @@ func (p *planner) roomy(n model.NodeID, tasks []model.TaskID) bool {
 	return true
 }
 
-// victimsOf returns the victims that each task needs on its node, in the order in which they are taken. Victims that only a limit needs come
-// first, with the first task; limits counts them.
+// victimsOf returns the victims that each task needs on its node, in the order in which they are taken. Victims that only a limit needs
+// come first, with the first task; limits counts them.
 func (p *planner) victimsOf(d *draft) (groups [][]model.TaskID, limits int) {
 	v := p.View()
 	waiting := make(map[model.NodeID][]model.TaskID)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/policy"
+	"github.com/apportion/apportion/engine/policy/drf"
+	"github.com/apportion/apportion/engine/policy/gang"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -219,8 +221,8 @@ const Installed = "volcano"
 
 // installed are the plugins of that configuration, tier by tier; spared are those that take no part in preemption there.
 var (
-	installed = [][]string{{"priority", "gang", "conformance"}, {"overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"}}
-	spared    = []string{"gang", "drf"}
+	installed = volcanoDefault("drf", "predicates", "proportion", "nodeorder", "binpack")
+	spared    = []string{gang.Plugin{}.Name(), drf.Plugin{}.Name()}
 )
 
 // OwnPreset returns the tiers of the preset of a policy that Volcano does not have; false if Volcano has it, or there is no such preset.

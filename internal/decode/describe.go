@@ -154,7 +154,9 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 
 func (m *description) group(id model.GroupID) *apportionv1.TaskGroup {
 	g := m.Groups.At(id)
-	out := &apportionv1.TaskGroup{Role: g.Role, Request: resourceOf(m.Model, m.Requests[g.Request]), UnjudgedConstraints: WireConstraints(g.Unjudged)}
+	out := &apportionv1.TaskGroup{
+		Role: g.Role, Request: resourceOf(m.Model, m.Requests[g.Request]), UnjudgedConstraints: WireConstraints(g.Unjudged),
+	}
 	out.PodClass = uint32(g.PodClass)
 	if g.NodeSet != model.AllNodes {
 		out.NodeSet = m.NodeSets[g.NodeSet].Name
@@ -206,7 +208,8 @@ func (m *description) task(id model.TaskID) *apportionv1.Task {
 		if d.NodeSet != model.AllNodes {
 			out.Detail.NodeSet = m.NodeSets[d.NodeSet].Name
 		}
-		out.Detail.UnjudgedConstraints, out.Detail.Condition, out.Detail.PodClass = WireConstraints(d.Unjudged), d.Condition, uint32(d.PodClass)
+		out.Detail.UnjudgedConstraints = WireConstraints(d.Unjudged)
+		out.Detail.Condition, out.Detail.PodClass = d.Condition, uint32(d.PodClass)
 	}
 	return out
 }

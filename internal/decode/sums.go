@@ -14,6 +14,8 @@ import (
 // written in an unusual way: the snapshot is then decoded as a whole, which names every fault.
 
 // sumJob reads a job in one pass.
+//
+//nolint:cyclop // One case for each field that is looked at.
 func (d *Decoder) sumJob(data []byte) bool {
 	if !d.c.b.OpenJob() {
 		return false

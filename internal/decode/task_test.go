@@ -39,10 +39,10 @@ func TestThePlainReaderOfATaskReadsWhatTheOtherReads(t *testing.T) {
 			Uid: rapid.StringN(0, 30, 120).Draw(t, "uid"), Status: apportionv1.TaskStatus(rapid.IntRange(0, 9).Draw(t, "status")),
 		}
 		if node := rapid.Int64Range(-1, 1<<14-1).Draw(t, "node"); node >= 0 {
-			task.Node = proto.Uint32(uint32(node))
+			task.Node = new(uint32(node))
 		}
 		if rapid.Bool().Draw(t, "indexed") {
-			task.Index = proto.Uint32(uint32(rapid.IntRange(0, 127).Draw(t, "index")))
+			task.Index = new(uint32(rapid.IntRange(0, 127).Draw(t, "index")))
 		}
 		data, err := proto.Marshal(task)
 		require.NoError(t, err)

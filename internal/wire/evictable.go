@@ -35,7 +35,8 @@ func (s *Session) evictableTasks(q *apportionv1.EvictableStep) (*apportionv1.Ans
 		return nil, err
 	}
 	answer := &apportionv1.EvictableAnswer{
-		ReclaimVictims: indices(&s.out, found.Reclaim), PreemptVictims: indices(&s.out, found.Preempt), LeftClaimants: indices(&s.out, found.Left),
+		ReclaimVictims: indices(&s.out, found.Reclaim), PreemptVictims: indices(&s.out, found.Preempt),
+		LeftClaimants: indices(&s.out, found.Left),
 	}
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Evictable{Evictable: answer}}, s.out.check("claimants")
 }

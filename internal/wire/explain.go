@@ -41,8 +41,8 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 		"PendingQueue":       "queue:aQueue job_count blocked_count task_count kind",
 		"LeftOutExplanation": "left_out text",
 		"LeftOut":            "cause namespace name queue job scheduler kind detail",
-		"Explanation": "job uid name queue verdict blocking findings unjudged_constraints queue_rank phase ready_tasks min_available waiting_tasks " +
-			"gated_tasks needed_tasks conditions text kueue",
+		"Explanation": "job uid name queue verdict blocking findings unjudged_constraints queue_rank phase ready_tasks min_available " +
+			"waiting_tasks gated_tasks needed_tasks conditions text kueue",
 		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text node_counts",
 		"NodeCount":             "count code dimensions detail start_time end_time free holder",
 		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged_parts text",
@@ -328,7 +328,8 @@ func (s *Session) forecast(f *forecast.Forecast) *apportionv1.Forecast {
 	out := &apportionv1.Forecast{
 		Outcome: apportionv1.ForecastOutcome(f.Outcome), Time: f.At, EndCount: uint32(len(f.Ends)),
 		Minimal: f.Minimal, Earliest: f.Earliest,
-		UnknownCount: uint32(len(f.Unknown)), UnknownJobs: few(f.Unknown), OverdueCount: uint32(len(f.Overdue)), OverdueJobs: few(f.Overdue),
+		UnknownCount: uint32(len(f.Unknown)), UnknownJobs: few(f.Unknown),
+		OverdueCount: uint32(len(f.Overdue)), OverdueJobs: few(f.Overdue),
 		AheadCount: uint32(len(f.Ahead)), AheadJobs: few(f.Ahead), CutShort: f.CutShort, ReleasedNodes: uint32(f.Released),
 		Unkept: f.Unkept,
 	}

@@ -130,7 +130,8 @@ func (s *Session) readPast(past *apportionv1.PastJobs, question *forecast.OddsQu
 	}
 	n := len(past.GetKindIndices())
 	if len(past.GetAgeSeconds()) != n || len(past.GetRunSeconds()) != n {
-		faults.Add("past", "kind_indices, age_seconds and run_seconds have %d, %d and %d entries", n, len(past.GetAgeSeconds()), len(past.GetRunSeconds()))
+		faults.Add("past", "kind_indices, age_seconds and run_seconds have %d, %d and %d entries",
+			n, len(past.GetAgeSeconds()), len(past.GetRunSeconds()))
 		return
 	}
 	if waits := len(past.GetWaitSeconds()); waits != 0 && waits != n {

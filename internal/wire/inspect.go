@@ -148,7 +148,9 @@ func (s *Session) reservationsOf(n model.NodeID) []*apportionv1.NodeReservation 
 	list := v.Nodes[n].Reservations()
 	for i := range list {
 		r := &list[i]
-		one := &apportionv1.NodeReservation{StartUnixNano: r.From, EndUnixNano: r.Until, Request: s.out.resource(r.Request), Reason: r.Reason}
+		one := &apportionv1.NodeReservation{
+			StartUnixNano: r.From, EndUnixNano: r.Until, Request: s.out.resource(r.Request), Reason: r.Reason,
+		}
 		if j, known := v.Job(r.Holder); s.audience == nil || known && s.audience.Owns(v.Jobs.At(j).Queue) {
 			one.Holder = r.Holder
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// A claimant's question about victims walks the candidates in order. What a queue has allocated falls with each that is chosen, in the trial
-// and not in the accounts, so that a later candidate is tested against what the earlier ones leave its queue and those above it.
+// A claimant's question about victims walks the candidates in order. What a queue has allocated falls with each that is chosen, in the
+// trial and not in the accounts, so that a later candidate is tested against what the earlier ones leave its queue and those above it.
 
 // trial holds the allocated amounts of queues after the victims chosen so far; the accounts do not change.
 type trial struct {

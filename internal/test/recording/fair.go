@@ -115,8 +115,8 @@ func (m *MemorySettings) message() *apportionv1.FairMemory {
 type object = map[string]any
 
 // contractual is the snapshot in the contract's JSON. Recordings have names of their own: `dimension` and `amount` of a resource, usage in
-// `amount`, and kinds of budgets without their prefix. Amounts of usage that the contract cannot express become -1, which it refuses just as
-// it would them.
+// `amount`, and kinds of budgets without their prefix. Amounts of usage that the contract cannot express become -1, which it refuses just
+// as it would them.
 func (c *Fair) contractual() ([]byte, error) {
 	var snapshot object
 	decoder := json.NewDecoder(strings.NewReader(string(c.Snapshot)))

@@ -53,7 +53,8 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 	for i, one := range list[hidden:] {
 		if before := hidden + i - 1; i > 0 && list[before].GetEndTime() != one.GetStartTime() {
 			from := list[before].GetEndTime()
-			table.Row(clock(from), clock(one.GetStartTime()), duration.Rough(time.Duration(one.GetStartTime()-from)), text.Say("didNotWait"))
+			until := one.GetStartTime()
+			table.Row(clock(from), clock(until), duration.Rough(time.Duration(until-from)), text.Say("didNotWait"))
 		}
 		until, why := clock(one.GetEndTime()), text.OfOne(one.GetText())
 		if one.GetLasts() {

@@ -54,7 +54,7 @@ func Read(file string, data []byte) (*Scenario, error) {
 	return scenario, nil
 }
 
-// Line reads one step from a line: `shares`, `reclaim_victims: ml/train-0`, `enqueue: {jobs: [ml/a, ml/b]}`. The node is null if the line is empty
+// Line reads one step from a line: `shares`, `reclaim: ml/train-0`, `enqueue: {jobs: [ml/a, ml/b]}`. The node is null if the line is empty
 // or a comment.
 func Line(file string, number int, line string) (tree.Node, error) {
 	step, err := tree.ParseText(file, number, line)

@@ -8,7 +8,9 @@ func Adapt(policy *apportionv1.Policy) {
 	for _, tier := range policy.GetTiers() {
 		for _, p := range tier.GetPlugins() {
 			if p.GetGang() != nil {
-				p.DisabledDecisions = []apportionv1.Decision{apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE}
+				p.DisabledDecisions = []apportionv1.Decision{
+					apportionv1.Decision_DECISION_RECLAIMABLE, apportionv1.Decision_DECISION_PREEMPTABLE,
+				}
 			}
 			if fair := p.GetFair(); fair != nil {
 				fair.Base, fair.ReserveGuarantee = apportionv1.FairBase_FAIR_BASE_DESERVED, true
