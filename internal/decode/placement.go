@@ -50,7 +50,8 @@ func (c *compiler) reservations(list []*apportionv1.NodeReservation) []model.Res
 		c.text(r.GetReason())
 		request := &amounts{}
 		specs = append(specs, model.ReservationSpec{
-			From: r.GetStartUnixNano(), Until: r.GetEndUnixNano(), Request: request.of(r.GetRequest()), Holder: r.GetHolder(), Reason: r.GetReason(),
+			From: r.GetStartUnixNano(), Until: r.GetEndUnixNano(), Request: request.of(r.GetRequest()),
+			Holder: r.GetHolder(), Reason: r.GetReason(),
 		})
 	}
 	return specs

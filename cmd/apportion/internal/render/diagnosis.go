@@ -175,7 +175,8 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]object
 		paint = Bad
 	}
 	short := &apportionv1.RemediesAnswer{
-		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Reasons: a.GetReasons(), UnjudgedConstraints: a.GetUnjudgedConstraints(),
+		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Reasons: a.GetReasons(),
+		UnjudgedConstraints: a.GetUnjudgedConstraints(),
 		Kueue: a.GetKueue(),
 	}
 	for range a.GetRemedies() {
