@@ -177,7 +177,7 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]object
 	short := &apportionv1.RemediesAnswer{
 		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Reasons: a.GetReasons(),
 		UnjudgedConstraints: a.GetUnjudgedConstraints(),
-		Kueue: a.GetKueue(),
+		Kueue:               a.GetKueue(),
 	}
 	for range a.GetRemedies() {
 		short.Remedies = append(short.Remedies, &apportionv1.Remedy{})
