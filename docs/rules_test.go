@@ -36,7 +36,7 @@ func eachMessage(f func(m protoreflect.MessageDescriptor)) {
 	})
 }
 
-// `namespace` is a word of C++ alone, whose stubs add an underscore to it; Kubernetes' own messages have it, and no other word is as well known.
+// `namespace` is allowed. It is a keyword of C++ alone, whose stubs add an underscore, and it is Kubernetes' term.
 func TestNoFieldOfTheContractIsAKeyword(t *testing.T) {
 	var wrong []string
 	eachMessage(func(m protoreflect.MessageDescriptor) {

@@ -203,7 +203,7 @@ func plainKey(text []byte) int {
 	return -1
 }
 
-// endsWord reports whether the text, or a word of it, ends at i.
+// endsWord reports whether the text ends at i, or white space begins there.
 func endsWord(text []byte, i int) bool {
 	return i >= len(text) || strings.IndexByte(" \t\r\n", text[i]) >= 0
 }

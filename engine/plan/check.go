@@ -184,7 +184,7 @@ func (p *planner) carryOut(d *draft, then func(*carried)) (*carried, error) {
 	return c, err
 }
 
-// carryOutAs is carryOut with the victims of each task, of whom the first go for limits.
+// carryOutAs carries out a draft whose victims are given for each task; the first victims of all keep queues within limits.
 func (p *planner) carryOutAs(d *draft, groups [][]model.TaskID, limits int, then func(*carried)) (*carried, error) {
 	c := &carried{released: judge.AfterRelease(p.Host, p.tasks, d.nodes, d.victims)}
 	allowed := false

@@ -208,7 +208,7 @@ func (KueueWithheld) EnumDescriptor() ([]byte, []int) {
 type KueueUnjudged int32
 
 const (
-	// An error in a snapshot, never sent.
+	// Something else.
 	KueueUnjudged_KUEUE_UNJUDGED_UNSPECIFIED KueueUnjudged = 0
 	// Topology-aware placement.
 	KueueUnjudged_KUEUE_UNJUDGED_TOPOLOGY KueueUnjudged = 1

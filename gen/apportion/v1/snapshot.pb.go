@@ -25,7 +25,7 @@ const (
 type LeftOutCause int32
 
 const (
-	// An error in a snapshot, never sent.
+	// The cause is not stated.
 	LeftOutCause_LEFT_OUT_CAUSE_UNSPECIFIED LeftOutCause = 0
 	// A job names a queue that does not exist.
 	LeftOutCause_LEFT_OUT_CAUSE_UNKNOWN_QUEUE LeftOutCause = 1
@@ -329,7 +329,7 @@ func (JobPhase) EnumDescriptor() ([]byte, []int) {
 type PlacementConstraint int32
 
 const (
-	// An error in a snapshot, never sent.
+	// An error; never sent.
 	PlacementConstraint_PLACEMENT_CONSTRAINT_UNSPECIFIED PlacementConstraint = 0
 	// Volumes that must be bound, or reachable from the node.
 	PlacementConstraint_PLACEMENT_CONSTRAINT_VOLUMES PlacementConstraint = 1
