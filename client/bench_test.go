@@ -184,7 +184,7 @@ func BenchmarkStep(b *testing.B) {
 	}()
 	in := client.Input{Snapshot: office(), Policy: client.VolcanoDefault()}
 	step := &apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{
-		Tasks: &apportionv1.Tasks{Uids: []string{"suite-0"}},
+		Tasks: &apportionv1.Selector{Names: []string{"suite-0"}},
 	}}}
 	b.Run("client", func(b *testing.B) {
 		c, err := client.Dial(listener.Addr().String(), client.WithPlaintext())

@@ -153,10 +153,10 @@ func (s *settings) dialOptions(config string, watch *silentWatch) []grpc.DialOpt
 func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*Shares, error) {
 	step := &apportionv1.SharesStep{Fields: asked.Fields, Tree: asked.Tree}
 	if asked.Queues != nil {
-		step.Queues = &apportionv1.Queues{Names: asked.Queues}
+		step.Queues = &apportionv1.Selector{Names: asked.Queues}
 	}
 	if asked.JobShares {
-		step.Jobs = &apportionv1.Jobs{}
+		step.Jobs = &apportionv1.Selector{}
 	}
 	if asked.Explain {
 		step.Explain = &apportionv1.Explain{}
@@ -175,7 +175,7 @@ func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*S
 func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (*Admissions, error) {
 	step := &apportionv1.EnqueueStep{}
 	if asked.Jobs != nil {
-		step.Jobs = &apportionv1.Jobs{Uids: asked.Jobs}
+		step.Jobs = &apportionv1.Selector{Names: asked.Jobs}
 	}
 	if asked.AsAction {
 		step.Mode = apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION
@@ -194,7 +194,7 @@ func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (
 
 // Allocatable decides whether the queues of tasks may use as much more as these request.
 func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQuestion) (*Allowances, error) {
-	tasks := &apportionv1.Tasks{Uids: asked.Tasks}
+	tasks := &apportionv1.Selector{Names: asked.Tasks}
 	request := &apportionv1.CheckAllocatableRequest{
 		Input:       in.message(),
 		Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain},
@@ -219,10 +219,10 @@ func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQue
 
 // Victims returns the tasks that a task may evict.
 func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (*Victims, error) {
-	claimant := &apportionv1.Tasks{Uids: append([]string{asked.Claimant}, asked.With...)}
-	var candidates *apportionv1.Tasks
+	claimant := &apportionv1.Selector{Names: append([]string{asked.Claimant}, asked.With...)}
+	var candidates *apportionv1.Selector
 	if asked.Candidates != nil {
-		candidates = &apportionv1.Tasks{Uids: asked.Candidates}
+		candidates = &apportionv1.Selector{Names: asked.Candidates}
 	}
 	request := &apportionv1.SelectVictimsRequest{Input: in.message()}
 	if asked.Preempt {
@@ -249,11 +249,11 @@ func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (
 // ScoreNodes returns the nodes on which tasks fit, with scores.
 func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) (*Scores, error) {
 	step := &apportionv1.NodesStep{
-		Tasks: &apportionv1.Tasks{Uids: asked.Tasks}, Top: asked.Top, ByPlugin: asked.ByPlugin, Explain: asked.Explain,
+		Tasks: &apportionv1.Selector{Names: asked.Tasks}, Top: asked.Top, ByPlugin: asked.ByPlugin, Explain: asked.Explain,
 		Jointly: asked.Jointly,
 	}
 	if asked.Nodes != nil {
-		step.Nodes = &apportionv1.Nodes{Names: asked.Nodes}
+		step.Nodes = &apportionv1.Selector{Names: asked.Nodes}
 	}
 	response, from, err := question[*apportionv1.ScoreNodesRequest, *apportionv1.ScoreNodesResponse]{
 		kind: KindNodes, method: &method.ScoreNodes, call: apportionv1.ApportionServiceClient.ScoreNodes,
@@ -269,7 +269,7 @@ func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) 
 func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (*Explanations, error) {
 	step := &apportionv1.ExplainStep{Filter: asked.Filter}
 	if asked.Jobs != nil {
-		step.Jobs = &apportionv1.Jobs{Uids: asked.Jobs}
+		step.Jobs = &apportionv1.Selector{Names: asked.Jobs}
 	}
 	response, from, err := question[*apportionv1.ExplainRequest, *apportionv1.ExplainResponse]{
 		kind: KindExplain, method: &method.Explain, call: apportionv1.ApportionServiceClient.Explain,

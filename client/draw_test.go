@@ -60,7 +60,7 @@ func drawFields(t *rapid.T, m protoreflect.Message) {
 				m.Mutable(f).List().Append(drawScalar(t, f))
 			}
 		case f.Message() != nil:
-			drawn := drawMessage(t, f.Message().FullName())
+			drawn := drawMessage(t, f)
 			m.Set(f, protoreflect.ValueOfMessage(drawn.ProtoReflect()))
 		default:
 			m.Set(f, drawScalar(t, f))
@@ -69,21 +69,16 @@ func drawFields(t *rapid.T, m protoreflect.Message) {
 }
 
 // drawMessage draws what a field of a step holds.
-func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
+func drawMessage(t *rapid.T, f protoreflect.FieldDescriptor) proto.Message {
+	name := f.Message().FullName()
 	names := func(known []string) []string {
 		return rapid.SliceOfN(rapid.SampledFrom(known), 0, 2).Draw(t, string(name))
 	}
 	switch name {
-	case "apportion.v1.Tasks":
-		return &apportionv1.Tasks{Uids: names(drawnTasks)}
-	case "apportion.v1.Jobs":
-		return &apportionv1.Jobs{Uids: names(drawnJobs)}
-	case "apportion.v1.Queues":
-		return &apportionv1.Queues{Names: names(drawnQueues)}
-	case "apportion.v1.Nodes":
-		return &apportionv1.Nodes{Names: names(drawnNodes)}
+	case "apportion.v1.Selector":
+		return &apportionv1.Selector{Names: names(selectable(f))}
 	case "apportion.v1.PendingFilter":
-		return &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Names: names(drawnQueues)}}
+		return &apportionv1.PendingFilter{Queues: &apportionv1.Selector{Names: names(drawnQueues)}}
 	case "apportion.v1.Explain":
 		return &apportionv1.Explain{}
 	case "apportion.v1.Job":
@@ -95,6 +90,19 @@ func drawMessage(t *rapid.T, name protoreflect.FullName) proto.Message {
 	}
 	require.Fail(t, "no generator for "+string(name))
 	return nil
+}
+
+// selectable returns the names of what a selector in a field may select.
+func selectable(f protoreflect.FieldDescriptor) []string {
+	switch f.Name() {
+	case "queues":
+		return drawnQueues
+	case "jobs", "job", "of":
+		return drawnJobs
+	case "nodes", "node":
+		return drawnNodes
+	}
+	return drawnTasks
 }
 
 // drawPastJobs draws jobs of a queue that exists, or of one that does not.

@@ -153,7 +153,7 @@ func ExampleClient_OpenSession() {
 	}
 	used("now", &apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}})
 	used("without compile-2", &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Tasks{Uids: []string{"compile-2"}},
+		Tasks: &apportionv1.Selector{Names: []string{"compile-2"}},
 	}}})
 	used("after all", &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: 0}}})
 	// Output:

@@ -47,7 +47,7 @@ func BenchmarkKueueShares(b *testing.B) {
 	input := client.Input{Snapshot: largeKueue(), Policy: policy}
 	steps := []*apportionv1.Step{
 		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
-		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Indices: []uint32{9000}}}}},
+		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Selector{Indices: []uint32{9000}}}}},
 	}
 	for b.Loop() {
 		_, err := client.InProcess().Simulate(b.Context(), input, steps...)
@@ -64,7 +64,7 @@ func BenchmarkKueueList(b *testing.B) {
 		asked = append(asked, 5000+i)
 	}
 	list := &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-		Jobs: &apportionv1.Jobs{Indices: asked}, OmitNames: true,
+		Jobs: &apportionv1.Selector{Indices: asked}, OmitNames: true,
 	}}}
 	session, err := client.InProcess().OpenSession(b.Context(), input)
 	require.NoError(b, err)

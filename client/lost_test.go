@@ -24,13 +24,13 @@ import (
 
 func deallocate(task string) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Tasks{Uids: []string{task}},
+		Tasks: &apportionv1.Selector{Names: []string{task}},
 	}}}
 }
 
 func allocate(task string, node uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{
-		Tasks: &apportionv1.Tasks{Uids: []string{task}}, Nodes: []uint32{node},
+		Tasks: &apportionv1.Selector{Names: []string{task}}, Nodes: []uint32{node},
 	}}}
 }
 
@@ -308,11 +308,11 @@ func TestWhoSaysThatItDoesNotServeIsNotAsked(t *testing.T) {
 // TestRemediesDoNotDependOnStepsThatFailedOrOnPermits asks for remedies after steps that leave the cluster as it is.
 func TestRemediesDoNotDependOnStepsThatFailedOrOnPermits(t *testing.T) {
 	failing := &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{
-		Tasks: &apportionv1.Tasks{Uids: []string{"ml/train-0", "web/shop-0"}},
+		Tasks: &apportionv1.Selector{Names: []string{"ml/train-0", "web/shop-0"}},
 	}}}
 	permits := &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}}
 	remedies := &apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
-		Job: &apportionv1.Jobs{Uids: []string{"ml/train"}},
+		Job: &apportionv1.Selector{Names: []string{"ml/train"}},
 	}}}
 	var want string
 	for _, before := range [][]*apportionv1.Step{

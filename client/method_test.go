@@ -17,15 +17,15 @@ import (
 
 // badQuestions are requests that, beside their input, ask nothing or something that cannot be answered.
 var badQuestions = map[string][]string{
-	"EvaluateShares":   {``, `shares { queues { indices: 99 } fields: 77 }`, `shares { jobs { uids: "none" } }`},
+	"EvaluateShares":   {``, `shares { queues { indices: 99 } fields: 77 }`, `shares { jobs { names: "none" } }`},
 	"CheckEnqueue":     {``, `enqueue { mode: 9 }`, `enqueue { jobs { indices: 99 } }`},
-	"CheckAllocatable": {``, `allocatable { jointly: true }`, `allocatable { tasks { uids: "none" } } preemptive { tasks { uids: "none" } }`, `preemptive { tasks { indices: 99 } }`},
-	"SelectVictims":    {``, `reclaim {}`, `preempt {}`, `reclaim { claimant { uids: "none" } candidates { indices: [1, 99] } }`, `preempt { claimant { indices: [0, 1] } }`},
-	"ScoreNodes":       {``, `nodes { tasks { uids: "none" } nodes { names: "none" } }`},
-	"Explain":          {``, `explain { jobs { uids: "none" } }`, `explain { jobs {} groups_only: true }`},
-	"Plan":             {``, `plan {}`, `plan { job { uids: "none" } means: 9 }`},
-	"Forecast":         {``, `forecast {}`, `forecast { job { uids: "none" } runs: 5000 }`},
-	"Remedies":         {``, `remedies {}`, `remedies { job { uids: "none" } kinds: 99 }`},
+	"CheckAllocatable": {``, `allocatable { jointly: true }`, `allocatable { tasks { names: "none" } } preemptive { tasks { names: "none" } }`, `preemptive { tasks { indices: 99 } }`},
+	"SelectVictims":    {``, `reclaim {}`, `preempt {}`, `reclaim { claimant { names: "none" } candidates { indices: [1, 99] } }`, `preempt { claimant { indices: [0, 1] } }`},
+	"ScoreNodes":       {``, `nodes { tasks { names: "none" } nodes { names: "none" } }`},
+	"Explain":          {``, `explain { jobs { names: "none" } }`, `explain { jobs {} groups_only: true }`},
+	"Plan":             {``, `plan {}`, `plan { job { names: "none" } means: 9 }`},
+	"Forecast":         {``, `forecast {}`, `forecast { job { names: "none" } runs: 5000 }`},
+	"Remedies":         {``, `remedies {}`, `remedies { job { names: "none" } kinds: 99 }`},
 	"Simulate":         {``, `steps {}`, `steps { rollback { mark: 3 } } steps { add_job {} } steps { change { change { remove_jobs: "none" } } }`},
 }
 

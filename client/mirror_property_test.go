@@ -303,7 +303,7 @@ func asked(t require.TestingT, c *client.Client, in client.Input, w *twin) strin
 	session, err := c.OpenSession(ctx, in)
 	require.NoError(t, err)
 	answers, err := session.Do(ctx, deallocate(tasks[0]), &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
-		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Uids: tasks}},
+		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Selector{Names: tasks}},
 	}}, shares())
 	require.NoError(t, err)
 	require.NoError(t, session.Close())

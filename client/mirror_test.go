@@ -253,7 +253,7 @@ func TestReasonsAboutAMirrorHaveTextsIfTheseAreWanted(t *testing.T) {
 				session, err := c.OpenSession(t.Context(), in)
 				require.NoError(t, err, name)
 				answers, err := session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-					Jobs: &apportionv1.Jobs{Uids: question.Jobs},
+					Jobs: &apportionv1.Selector{Names: question.Jobs},
 				}}})
 				require.NoError(t, err, name)
 				reason = answers[0].GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0]

@@ -192,7 +192,7 @@ func (q *ForecastQuestion) step() *apportionv1.ForecastStep {
 		horizon = uint32(seconds)
 	}
 	step := &apportionv1.ForecastStep{
-		Job: &apportionv1.Jobs{Uids: []string{q.Job}}, Runs: q.Runs, Seed: q.Seed, Past: q.Past, Arrivals: q.Arrivals,
+		Job: &apportionv1.Selector{Names: []string{q.Job}}, Runs: q.Runs, Seed: q.Seed, Past: q.Past, Arrivals: q.Arrivals,
 		Remembered: q.Remembered, Horizon: horizon,
 	}
 	for _, job := range slices.Sorted(maps.Keys(q.Started)) {
@@ -210,7 +210,7 @@ type RemediesQuestion struct {
 }
 
 func (q *RemediesQuestion) step() *apportionv1.RemediesStep {
-	return &apportionv1.RemediesStep{Job: &apportionv1.Jobs{Uids: []string{q.Job}}, Kinds: q.Kinds}
+	return &apportionv1.RemediesStep{Job: &apportionv1.Selector{Names: []string{q.Job}}, Kinds: q.Kinds}
 }
 
 // PlanQuestion asks where a job can be placed, and which tasks must be evicted for it.
@@ -228,10 +228,10 @@ type PlanQuestion struct {
 func (q *PlanQuestion) step() *apportionv1.PlanStep {
 	step := &apportionv1.PlanStep{Means: q.Means, MaxVictims: q.MaxVictims}
 	if q.Job != "" {
-		step.Job = &apportionv1.Jobs{Uids: []string{q.Job}}
+		step.Job = &apportionv1.Selector{Names: []string{q.Job}}
 	}
 	if q.Tasks != nil {
-		step.Tasks = &apportionv1.Tasks{Uids: q.Tasks}
+		step.Tasks = &apportionv1.Selector{Names: q.Tasks}
 	}
 	return step
 }

@@ -176,10 +176,10 @@ func questions(s *apportionv1.Snapshot) []*apportionv1.Step {
 	explain(&apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{Checks: []apportionv1.CheckKind{apportionv1.CheckKind_CHECK_KIND_SHARE}}})
 	shares(nil)
 	shares(&apportionv1.SharesStep{Explain: &apportionv1.Explain{}})
-	shares(&apportionv1.SharesStep{Tree: true, Jobs: &apportionv1.Jobs{}})
+	shares(&apportionv1.SharesStep{Tree: true, Jobs: &apportionv1.Selector{}})
 	inspect(&apportionv1.InspectStep{Nodes: true, Jobs: true, Tasks: true, Queues: true})
 	for i, job := range s.GetJobs() {
-		for _, jobs := range []*apportionv1.Jobs{{Indices: []uint32{uint32(i)}}, {Uids: []string{job.GetUid()}}} {
+		for _, jobs := range []*apportionv1.Selector{{Indices: []uint32{uint32(i)}}, {Names: []string{job.GetUid()}}} {
 			explain(&apportionv1.ExplainStep{Jobs: jobs})
 			shares(&apportionv1.SharesStep{Jobs: jobs})
 			inspect(&apportionv1.InspectStep{Jobs: true, Tasks: true, Of: jobs})
@@ -190,13 +190,13 @@ func questions(s *apportionv1.Snapshot) []*apportionv1.Step {
 		}
 	}
 	for i := range s.GetQueues() {
-		explain(&apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Indices: []uint32{uint32(i)}}}})
-		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Indices: []uint32{uint32(i)}}})
-		shares(&apportionv1.SharesStep{Queues: &apportionv1.Queues{Names: []string{s.GetQueues()[i].GetName()}}})
+		explain(&apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{Queues: &apportionv1.Selector{Indices: []uint32{uint32(i)}}}})
+		shares(&apportionv1.SharesStep{Queues: &apportionv1.Selector{Indices: []uint32{uint32(i)}}})
+		shares(&apportionv1.SharesStep{Queues: &apportionv1.Selector{Names: []string{s.GetQueues()[i].GetName()}}})
 	}
 	for _, l := range s.GetLeftOuts() {
-		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uids: []string{l.GetName()}}})
-		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uids: []string{l.GetNamespace() + "/" + l.GetName()}}})
+		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Selector{Names: []string{l.GetName()}}})
+		explain(&apportionv1.ExplainStep{Jobs: &apportionv1.Selector{Names: []string{l.GetNamespace() + "/" + l.GetName()}}})
 	}
 	return steps
 }
@@ -397,16 +397,16 @@ func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
 		want string
 	}{
 		"a job by index": {
-			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Indices: []uint32{other}}}}},
+			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Selector{Indices: []uint32{other}}}}},
 			"steps[0].explain.jobs.indices[0]: the caller may see only its own queues",
 		},
 		"a job that does not exist": {
-			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Uids: []string{"?"}}}}},
-			"steps[0].explain.jobs.uids[0]: the caller may see only its own queues",
+			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: &apportionv1.Selector{Names: []string{"?"}}}}},
+			"steps[0].explain.jobs.names[0]: the caller may see only its own queues",
 		},
 		"a filter by a queue that does not exist": {
 			&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Filter: &apportionv1.PendingFilter{
-				Queues: &apportionv1.Queues{Names: []string{"?"}},
+				Queues: &apportionv1.Selector{Names: []string{"?"}},
 			}}}},
 			"steps[0].explain.filter.queues.names[0]: the caller may see only its own queues",
 		},
@@ -428,7 +428,7 @@ func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
 		})
 	}
 	own := uint32(slices.IndexFunc(snapshot.GetJobs(), func(j *apportionv1.Job) bool { return !strings.Contains(j.GetQueue(), foreign) }))
-	contradiction := &apportionv1.ExplainStep{Jobs: &apportionv1.Jobs{Indices: []uint32{own}}, GroupsOnly: true}
+	contradiction := &apportionv1.ExplainStep{Jobs: &apportionv1.Selector{Indices: []uint32{own}}, GroupsOnly: true}
 	_, err := r.Explain(t.Context(), &apportionv1.ExplainRequest{Input: in, Explain: contradiction})
 	requireFault(t, err, codes.InvalidArgument, "INVALID_STEP")
 	changed := heldInput(digest, "proportion")

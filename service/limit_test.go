@@ -331,7 +331,7 @@ func TestWhatASnapshotInPartsAndAQuestionTakeIsBookedToo(t *testing.T) {
 	for i := range 1000 {
 		snapshot.Jobs = append(snapshot.GetJobs(), &apportionv1.Job{Name: strconv.Itoa(i), Queue: "q"})
 	}
-	order := &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}}
+	order := &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Selector{}}}
 	request := &apportionv1.SimulateRequest{
 		Input: &apportionv1.Input{
 			Source: &apportionv1.Input_Snapshot{Snapshot: snapshot}, Rule: &apportionv1.Input_Policy{Policy: &apportionv1.Policy{}},

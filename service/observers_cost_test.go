@@ -27,7 +27,7 @@ func batch(tb testing.TB, observers ...Observer) (*record, *wire.Session, []*app
 	r := s.watchSession(tb.Context(), "", rule{policy: &apportionv1.Policy{}})
 	r.Basis = session.Basis()
 	return r, session, []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{
-		Tasks: &apportionv1.Tasks{Indices: []uint32{0}},
+		Tasks: &apportionv1.Selector{Indices: []uint32{0}},
 	}}}}
 }
 

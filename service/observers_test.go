@@ -67,7 +67,7 @@ func TestDecisionsAreCountedByWhatWasDecidedAndWhy(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err := r.SelectVictims(t.Context(), &apportionv1.SelectVictimsRequest{Input: in, Question: &apportionv1.SelectVictimsRequest_Reclaim{
-		Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uids: []string{"nobody"}}},
+		Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Names: []string{"nobody"}}},
 	}})
 	require.Error(t, err)
 	count := func(labels ...string) float64 { return metric(t, r, "apportion_decisions_total", labels...) }

@@ -53,7 +53,7 @@ func TestAForecastReadsThePastJobsThatTheServerRemembers(t *testing.T) {
 				Source: &apportionv1.Input_Snapshot{Snapshot: now}, Rule: &apportionv1.Input_Policy{Policy: policy},
 			},
 			Forecast: &apportionv1.ForecastStep{
-				Job: &apportionv1.Jobs{Uids: []string{"mine"}}, Seed: 1, Arrivals: true, Remembered: name,
+				Job: &apportionv1.Selector{Names: []string{"mine"}}, Seed: 1, Arrivals: true, Remembered: name,
 				RunningJobs: []uint32{0}, StartedUnixNanos: []int64{now.GetAsOf() - 100e9},
 			},
 		})

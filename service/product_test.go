@@ -27,7 +27,7 @@ func TestWhatMultipliesIsBookedBeforeItIsTaken(t *testing.T) {
 		Rule:   &apportionv1.Input_Policy{Policy: parse(t, &apportionv1.Policy{}, `tiers { plugins { kueue {} } }`)},
 	}
 	ask := func(r *replica) error {
-		_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in, Shares: &apportionv1.SharesStep{Queues: &apportionv1.Queues{Indices: []uint32{1}}}})
+		_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in, Shares: &apportionv1.SharesStep{Queues: &apportionv1.Selector{Indices: []uint32{1}}}})
 		return err
 	}
 	require.NoError(t, ask(start(t, service.Options{})))

@@ -122,16 +122,16 @@ func TestEachTypedCallAnswersItsQuestion(t *testing.T) {
 	require.Len(t, enqueue.GetEnqueue().GetJobs(), 2)
 
 	allocatable, err := r.CheckAllocatable(ctx, parse(t, &apportionv1.CheckAllocatableRequest{Input: inputOf(t)},
-		`allocatable { tasks { uids: "s0" } } preemptive { tasks { uids: "s0" } }`))
+		`allocatable { tasks { names: "s0" } } preemptive { tasks { names: "s0" } }`))
 	require.NoError(t, err)
 	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, allocatable.GetAllocatable().GetTasks()[0].GetVerdict().GetVote())
 	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, allocatable.GetPreemptive().GetTasks()[0].GetVerdict().GetVote())
 
-	victims, err := r.SelectVictims(ctx, parse(t, &apportionv1.SelectVictimsRequest{Input: inputOf(t)}, `reclaim { claimant { uids: "s0" } }`))
+	victims, err := r.SelectVictims(ctx, parse(t, &apportionv1.SelectVictimsRequest{Input: inputOf(t)}, `reclaim { claimant { names: "s0" } }`))
 	require.NoError(t, err)
 	require.True(t, victims.GetVictims().GetDecided())
 
-	nodes, err := r.ScoreNodes(ctx, parse(t, &apportionv1.ScoreNodesRequest{Input: inputOf(t)}, `nodes { tasks { uids: "s0" } }`))
+	nodes, err := r.ScoreNodes(ctx, parse(t, &apportionv1.ScoreNodesRequest{Input: inputOf(t)}, `nodes { tasks { names: "s0" } }`))
 	require.NoError(t, err)
 	require.Equal(t, []bool{true}, nodes.GetNodes().GetTasks()[0].GetFits())
 

@@ -122,7 +122,7 @@ func TestStateLastsFromBatchToBatchAndNoLonger(t *testing.T) {
 	first, second := startSession(t, r), startSession(t, r)
 	first.open(t)
 	second.open(t)
-	first.say(t, `batch { steps { mark {} } steps { remove_job { jobs { uids: "train" } } } }`)
+	first.say(t, `batch { steps { mark {} } steps { remove_job { jobs { names: "train" } } } }`)
 	require.NotNil(t, first.hear().GetAnswers().GetAnswers()[1].GetDone())
 	jobs := func(c *talk) uint32 {
 		c.say(t, `batch { steps { inspect {} } }`)
@@ -266,16 +266,16 @@ func drawSteps(t *rapid.T, snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 			tasks += uint32(len(g.GetTasks()))
 		}
 	}
-	task := func() *apportionv1.Tasks {
-		return &apportionv1.Tasks{Indices: []uint32{rapid.Uint32Range(0, tasks).Draw(t, "task")}}
+	task := func() *apportionv1.Selector {
+		return &apportionv1.Selector{Indices: []uint32{rapid.Uint32Range(0, tasks).Draw(t, "task")}}
 	}
-	jobs := func() *apportionv1.Jobs {
-		return &apportionv1.Jobs{Indices: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
+	jobs := func() *apportionv1.Selector {
+		return &apportionv1.Selector{Indices: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
 	}
 	one := func() *apportionv1.Step {
 		switch rapid.IntRange(0, 13).Draw(t, "step") {
 		case 0:
-			return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}}
+			return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Selector{}}}}
 		case 1:
 			return &apportionv1.Step{Step: &apportionv1.Step_Jobs{}}
 		case 2:

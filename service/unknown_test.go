@@ -79,7 +79,7 @@ func TestAFieldThatIsNotKnownIsRefusedOnEveryWay(t *testing.T) {
 	}
 	allocatable := func(number protowire.Number) *apportionv1.Step {
 		return &apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{
-			Tasks: strange(&apportionv1.Tasks{Indices: []uint32{0}}, number),
+			Tasks: strange(&apportionv1.Selector{Indices: []uint32{0}}, number),
 		}}}
 	}
 	for name, way := range map[string]struct {

@@ -103,9 +103,9 @@ func (r *record) end(ctx context.Context, sent []byte) {
 	}
 }
 
-func tasksOf(uids ...string) *apportionv1.Tasks { return &apportionv1.Tasks{Uids: uids} }
+func tasksOf(uids ...string) *apportionv1.Selector { return &apportionv1.Selector{Names: uids} }
 
-func jobsOf(uid string) *apportionv1.Jobs { return &apportionv1.Jobs{Uids: []string{uid}} }
+func jobsOf(uid string) *apportionv1.Selector { return &apportionv1.Selector{Names: []string{uid}} }
 
 func statusStep(uid string, status model.Status) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{

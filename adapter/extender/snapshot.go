@@ -138,7 +138,7 @@ func (s *snapshot) overused(name string) (overused, ok bool) {
 	overused = s.engine.IsPassedOver(q, s.why())
 	s.record.ask(func() *apportionv1.Step {
 		return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
-			Queues: &apportionv1.Queues{Names: []string{name}},
+			Queues: &apportionv1.Selector{Names: []string{name}},
 		}}}
 	})
 	return overused, true
@@ -273,7 +273,7 @@ func (s *snapshot) score(task string, nodes []string) ([]nodeScore, bool) {
 
 func nodesStep(task string, nodes []string) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{
-		Tasks: tasksOf(task), Nodes: &apportionv1.Nodes{Names: nodes}, Explain: true,
+		Tasks: tasksOf(task), Nodes: &apportionv1.Selector{Names: nodes}, Explain: true,
 	}}}
 }
 

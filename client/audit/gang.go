@@ -43,7 +43,7 @@ func (c *checker) gangs(ctx context.Context, decider Decider, in client.Input, a
 	empty := emptied(in.Snapshot)
 	alone := client.Input{Snapshot: empty, Policy: in.Policy, PolicyName: in.PolicyName}
 	simulation, err := decider.Simulate(ctx, alone, &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{
-		Filter: &apportionv1.PendingFilter{Jobs: &apportionv1.Jobs{Indices: asked}},
+		Filter: &apportionv1.PendingFilter{Jobs: &apportionv1.Selector{Indices: asked}},
 	}}})
 	if err == nil {
 		err = simulation.Err(0)

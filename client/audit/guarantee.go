@@ -87,7 +87,7 @@ func (s *state) withheld(block []uint32, held map[string][]float64, d int) (othe
 	}
 	answers, err := s.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{
-			Tasks: &apportionv1.Tasks{Indices: block}, Jointly: true,
+			Tasks: &apportionv1.Selector{Indices: block}, Jointly: true,
 		}}},
 		reclaimStep(block, nil))
 	if err != nil {

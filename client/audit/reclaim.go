@@ -80,10 +80,10 @@ func (s *state) evictFor(block []uint32) (bool, error) {
 	}
 	answers, err := s.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{
-			Tasks: &apportionv1.Tasks{Indices: block}, Jointly: true,
+			Tasks: &apportionv1.Selector{Indices: block}, Jointly: true,
 		}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
-			Jobs: &apportionv1.Jobs{Indices: []uint32{s.of[block[0]].index}}, OmitNames: true,
+			Jobs: &apportionv1.Selector{Indices: []uint32{s.of[block[0]].index}}, OmitNames: true,
 		}}})
 	if err != nil || answers[0].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_PERMIT {
 		return false, err
@@ -139,18 +139,18 @@ func (s *state) like(block []uint32) string {
 // planStep asks which plan is made for a claimant.
 func planStep(claimant []uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Evictable{Evictable: &apportionv1.EvictableStep{
-		Claimants: &apportionv1.Tasks{Indices: claimant}, Jointly: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+		Claimants: &apportionv1.Selector{Indices: claimant}, Jointly: true, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}}}
 }
 
 // reclaimStep asks which tasks a claimant may evict; without candidates, of all tasks.
 func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
 	step := &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Indices: claimant}, EligibleOnly: true, OmitNames: true,
+		Claimant: &apportionv1.Selector{Indices: claimant}, EligibleOnly: true, OmitNames: true,
 		Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}
 	if candidates != nil {
-		step.Candidates = &apportionv1.Tasks{Indices: candidates}
+		step.Candidates = &apportionv1.Selector{Indices: candidates}
 	}
 	return &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}}
 }

@@ -86,7 +86,7 @@ func (s *state) Enqueue() error {
 // allowed asks whether the queue of a block may use what it asks for.
 func (s *state) allowed(block []uint32) (*apportionv1.Verdict, error) {
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{
-		Tasks: &apportionv1.Tasks{Indices: block}, Jointly: true,
+		Tasks: &apportionv1.Selector{Indices: block}, Jointly: true,
 	}}})
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func (s *state) room(block []uint32) ([]uint32, error) {
 // place asks on which of the nodes a block has room.
 func (s *state) place(block, nodes []uint32) ([]uint32, error) {
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{
-		Tasks: &apportionv1.Tasks{Indices: block}, Nodes: &apportionv1.Nodes{Indices: nodes}, Top: 1, Jointly: true,
+		Tasks: &apportionv1.Selector{Indices: block}, Nodes: &apportionv1.Selector{Indices: nodes}, Top: 1, Jointly: true,
 	}}})
 	if err != nil {
 		return nil, err

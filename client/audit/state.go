@@ -234,7 +234,7 @@ func zero(row []float64) bool {
 // queuesInOrder lists queues in the order of the policy; without a list, all that have jobs. Queues that are almost in order are sorted
 // quickly.
 func (s *state) queuesInOrder(queues []model.QueueID) ([]model.QueueID, error) {
-	asked := &apportionv1.Queues{Indices: make([]uint32, len(queues))}
+	asked := &apportionv1.Selector{Indices: make([]uint32, len(queues))}
 	for i, q := range queues {
 		asked.Indices[i] = uint32(q)
 	}
@@ -263,7 +263,7 @@ func (s *state) inOrder() ([]*job, error) {
 
 // start places tasks and lets them run.
 func (s *state) start(tasks, nodes []uint32) error {
-	selected := &apportionv1.Tasks{Indices: tasks}
+	selected := &apportionv1.Selector{Indices: tasks}
 	_, err := s.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: selected, Nodes: nodes}}},
 		&apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{
@@ -331,7 +331,7 @@ func (s *state) leave(task uint32, at place) {
 // evict takes tasks off; they are pending again.
 func (s *state) evict(tasks []uint32) error {
 	_, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Tasks{Indices: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
+		Tasks: &apportionv1.Selector{Indices: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
 	}}})
 	if err != nil {
 		return err

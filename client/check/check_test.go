@@ -33,9 +33,9 @@ func (r recorded) reclaims() []*apportionv1.Step {
 		if q.Kind != "reclaim" {
 			continue
 		}
-		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uids: q.Claimant}, Candidates: &apportionv1.Tasks{Uids: q.Candidates}}
+		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Names: q.Claimant}, Candidates: &apportionv1.Selector{Names: q.Candidates}}
 		if node, ok := q.Room.(float64); ok {
-			step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Nodes{Indices: []uint32{uint32(node)}}
+			step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Selector{Indices: []uint32{uint32(node)}}
 		}
 		list = append(list, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
 	}
@@ -59,7 +59,7 @@ func (r recorded) request(t *testing.T) *apportionv1.SimulateRequest {
 				if task.GetStatus() <= apportionv1.TaskStatus_TASK_STATUS_PENDING && plans < 3 {
 					plans++
 					out.Steps = append(out.Steps, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{
-						Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Indices: []uint32{number}}},
+						Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Indices: []uint32{number}}},
 					}})
 				}
 				number++

@@ -248,14 +248,14 @@ func add(to, row []int64, times int64) {
 }
 
 // tasksOf returns the tasks of a selection by number or name; false if some are not in the snapshot.
-func (c *cluster) tasksOf(tasks *apportionv1.Tasks) (list []*task, ok bool) {
+func (c *cluster) tasksOf(tasks *apportionv1.Selector) (list []*task, ok bool) {
 	for _, i := range tasks.GetIndices() {
 		if int(i) >= len(c.tasks) {
 			return nil, false
 		}
 		list = append(list, c.tasks[i])
 	}
-	for _, name := range tasks.GetUids() {
+	for _, name := range tasks.GetNames() {
 		at := slices.IndexFunc(c.tasks, func(t *task) bool { return t.name == name })
 		if at < 0 || name == "" {
 			return nil, false

@@ -127,7 +127,7 @@ func eachForgery(request *apportionv1.SimulateRequest, response, other *apportio
 // plansOf asks for plans of some jobs.
 func plansOf(s *apportionv1.Snapshot, most int) (steps []*apportionv1.Step) {
 	for j := range s.GetJobs()[:min(most, len(s.GetJobs()))] {
-		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Job: &apportionv1.Jobs{Indices: []uint32{uint32(j)}}}}})
+		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Job: &apportionv1.Selector{Indices: []uint32{uint32(j)}}}}})
 	}
 	return steps
 }

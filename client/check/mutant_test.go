@@ -277,9 +277,9 @@ func (c *tally) try(t *testing.T, request *apportionv1.SimulateRequest, response
 // fairQuestions asks about a snapshot what fair decides, verdicts that are not checked and a plan that is.
 func fairQuestions(snapshot *apportionv1.Snapshot, most int) []*apportionv1.Step {
 	steps := []*apportionv1.Step{
-		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}}}},
+		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Selector{}}}}},
 	}
-	pending, number := &apportionv1.Tasks{}, uint32(0)
+	pending, number := &apportionv1.Selector{}, uint32(0)
 	for _, j := range snapshot.GetJobs() {
 		for _, g := range j.GetGroups() {
 			for _, task := range g.GetTasks() {
@@ -296,7 +296,7 @@ func fairQuestions(snapshot *apportionv1.Snapshot, most int) []*apportionv1.Step
 	return append(steps,
 		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: pending, Explain: true}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-			Claimant: &apportionv1.Tasks{Indices: pending.GetIndices()[:1]}, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
+			Claimant: &apportionv1.Selector{Indices: pending.GetIndices()[:1]}, Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 		}}})
 }
 

@@ -51,25 +51,25 @@ func moreQuestions(s *apportionv1.Snapshot, random *rand.Rand) []*apportionv1.St
 				claim = append(claim, t)
 			}
 		}
-		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Indices: claim}, Room: apportionv1.ClaimRoom(random.IntN(4)), OmitNames: random.IntN(3) == 0}
+		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Indices: claim}, Room: apportionv1.ClaimRoom(random.IntN(4)), OmitNames: random.IntN(3) == 0}
 		if step.GetRoom() == apportionv1.ClaimRoom_CLAIM_ROOM_NODE {
-			step.Node = &apportionv1.Nodes{Indices: []uint32{uint32(random.IntN(max(len(s.GetNodes()), 1)))}}
+			step.Node = &apportionv1.Selector{Indices: []uint32{uint32(random.IntN(max(len(s.GetNodes()), 1)))}}
 		}
 		if random.IntN(2) == 0 {
-			step.Candidates, step.EligibleOnly = &apportionv1.Tasks{Indices: candidates}, random.IntN(2) == 0
+			step.Candidates, step.EligibleOnly = &apportionv1.Selector{Indices: candidates}, random.IntN(2) == 0
 		}
 		if len(claim) > 1 && random.IntN(3) == 0 {
 			step.Claimant.Indices = claim[:1]
 		}
 		step.Explain = random.IntN(3) == 0
 		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
-		plan := &apportionv1.PlanStep{Job: &apportionv1.Jobs{Indices: []uint32{jobOf[first]}}, Means: apportionv1.PlanMeans(random.IntN(5)), MaxVictims: uint32(random.IntN(3)), OmitNames: random.IntN(3) == 0}
+		plan := &apportionv1.PlanStep{Job: &apportionv1.Selector{Indices: []uint32{jobOf[first]}}, Means: apportionv1.PlanMeans(random.IntN(5)), MaxVictims: uint32(random.IntN(3)), OmitNames: random.IntN(3) == 0}
 		if random.IntN(3) == 0 {
-			plan.Job, plan.Tasks = nil, &apportionv1.Tasks{Indices: claim}
+			plan.Job, plan.Tasks = nil, &apportionv1.Selector{Indices: claim}
 		}
 		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: plan}})
 	}
-	jobs := &apportionv1.Jobs{}
+	jobs := &apportionv1.Selector{}
 	for i := range s.GetJobs() {
 		jobs.Indices = append(jobs.GetIndices(), uint32(i))
 	}

@@ -92,8 +92,8 @@ func (c *check) placedTasks(path string, step *apportionv1.PlanStep, got *apport
 }
 
 // isJob reports whether a selection names one job alone.
-func (c *cluster) isJob(jobs *apportionv1.Jobs, j int) bool {
-	return slices.Equal(jobs.GetIndices(), []uint32{uint32(j)}) || slices.Equal(jobs.GetUids(), []string{nameOf(c.jobs[j].message)})
+func (c *cluster) isJob(jobs *apportionv1.Selector, j int) bool {
+	return slices.Equal(jobs.GetIndices(), []uint32{uint32(j)}) || slices.Equal(jobs.GetNames(), []string{nameOf(c.jobs[j].message)})
 }
 
 // rounded says how often amounts were rounded in what is left of each node: a plan has room in floating-point numbers, which differ from

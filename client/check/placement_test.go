@@ -119,7 +119,7 @@ func TestWaitingTasksThatAskForNothingCountAsReady(t *testing.T) {
 				}},
 			}
 			request := asked(t, s, `tiers { plugins { gang {} } plugins { fair {} } }`, &apportionv1.Step{Step: &apportionv1.Step_Plan{
-				Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Tasks{Indices: []uint32{0, 1}}},
+				Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Selector{Indices: []uint32{0, 1}}},
 			}})
 			response := answered(t, request)
 			planned := response.GetAnswers()[1].GetPlan()
@@ -292,7 +292,7 @@ func TestAPlanThatRaisesWhatQueuesLackIsFalse(t *testing.T) {
 		},
 	}
 	r := asked(t, s, preset, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Indices: []uint32{0}},
+		Claimant: &apportionv1.Selector{Indices: []uint32{0}},
 	}}})
 	response := answered(t, r)
 	require.False(t, response.GetAnswers()[1].GetReclaim().GetPlan().GetMade())

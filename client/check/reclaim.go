@@ -135,7 +135,7 @@ func (p *plan) claim(path string, step *apportionv1.ReclaimStep, claim []*task, 
 }
 
 // isNode reports whether a selection names one node alone.
-func (c *cluster) isNode(nodes *apportionv1.Nodes, n uint32) bool {
+func (c *cluster) isNode(nodes *apportionv1.Selector, n uint32) bool {
 	return slices.Equal(nodes.GetIndices(), []uint32{n}) ||
 		int(n) < len(c.GetNodes()) && slices.Equal(nodes.GetNames(), []string{c.GetNodes()[n].GetName()})
 }

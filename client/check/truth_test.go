@@ -160,7 +160,7 @@ func TestTrueAnswersPass(t *testing.T) {
 		request.Steps = append(request.Steps, plansOf(s, 3)...)
 		request.Steps = append(request.Steps, moreQuestions(s, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "questions"), 1)))...)
 		request.Steps = append(request.Steps, request.GetSteps()[0], &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
-			Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_SHARE}, Queues: &apportionv1.Queues{Indices: []uint32{0}},
+			Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_SHARE}, Queues: &apportionv1.Selector{Indices: []uint32{0}},
 		}}})
 		if !rapid.Bool().Draw(t, "explain") {
 			request.Steps = request.GetSteps()[1:]

@@ -79,7 +79,7 @@ type round struct {
 	// jobs are those that wait by number, number the opposite. listed are those in line, ranks their places in the order of service.
 	jobs   map[model.JobID]*Job
 	number map[string]model.JobID
-	listed *apportionv1.Jobs
+	listed *apportionv1.Selector
 	ranks  map[model.JobID]int
 	queues map[string]model.QueueID
 
@@ -94,7 +94,7 @@ func (r *round) open(decide *client.Client, in client.Input) (err error) {
 		return err
 	}
 	answers, err := r.ask(&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
-		Jobs: &apportionv1.Jobs{Uids: slices.Sorted(maps.Keys(r.waiting))},
+		Jobs: &apportionv1.Selector{Names: slices.Sorted(maps.Keys(r.waiting))},
 	}}})
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (r *round) Enqueue() error {
 
 // Waiting lists the admitted jobs with pending tasks, those whose gang has begun apart, in the order of service.
 func (r *round) Waiting(cycle.Action) (begun, others []model.JobID, err error) {
-	r.missed, r.listed = map[string]bool{}, &apportionv1.Jobs{}
+	r.missed, r.listed = map[string]bool{}, &apportionv1.Selector{}
 	for _, id := range slices.Sorted(maps.Keys(r.waiting)) {
 		if j := r.waiting[id]; j.Admitted && j.Pending > 0 {
 			r.listed.Indices = append(r.listed.Indices, uint32(r.number[id]))
@@ -251,7 +251,7 @@ func (r *round) plan(number model.JobID, means apportionv1.PlanMeans) (bool, err
 	answers, err := r.ask(
 		&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-			Job: &apportionv1.Jobs{Indices: []uint32{uint32(number)}}, Means: means,
+			Job: &apportionv1.Selector{Indices: []uint32{uint32(number)}}, Means: means,
 		}}},
 	)
 	if err != nil {
@@ -290,7 +290,7 @@ func (r *round) plan(number model.JobID, means apportionv1.PlanMeans) (bool, err
 func (r *round) carryOut(plan *apportionv1.PlanAnswer, mark uint32) (bool, error) {
 	var steps []*apportionv1.Step
 	if len(plan.GetVictims()) > 0 {
-		victims := &apportionv1.Tasks{}
+		victims := &apportionv1.Selector{}
 		for _, v := range plan.GetVictims() {
 			victims.Indices = append(victims.Indices, v.GetTask())
 		}
@@ -298,7 +298,7 @@ func (r *round) carryOut(plan *apportionv1.PlanAnswer, mark uint32) (bool, error
 			Tasks: victims, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
 		}}})
 	}
-	placed := &apportionv1.AllocateStep{Tasks: &apportionv1.Tasks{}}
+	placed := &apportionv1.AllocateStep{Tasks: &apportionv1.Selector{}}
 	for _, p := range plan.GetPlacements() {
 		placed.Tasks.Indices = append(placed.Tasks.Indices, p.GetTask())
 		placed.Nodes = append(placed.Nodes, p.GetNode())

@@ -163,7 +163,7 @@ func explainLeftOut(ctx context.Context, q *question.Question, name string) erro
 // explainJob says why one job waits, and shows the shares of its queue.
 func (e *explaining) explainJob(ctx context.Context, q *question.Question, index uint32, job *apportionv1.Job) error {
 	end := cli.ShowWaiting(q.Err, "explaining")
-	simulation, err := q.Simulate(ctx, q.WithShares(question.ExplainStep(&apportionv1.Jobs{Indices: []uint32{index}}), job.GetQueue())...)
+	simulation, err := q.Simulate(ctx, q.WithShares(question.ExplainStep(&apportionv1.Selector{Indices: []uint32{index}}), job.GetQueue())...)
 	end()
 	if err != nil {
 		return err

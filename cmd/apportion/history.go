@@ -207,12 +207,12 @@ func recentOnly(ctx context.Context, q *question.Question, filter *apportionv1.P
 }
 
 // recent returns the jobs of the snapshot of which no cause is known that began longer ago than a time.
-func recent(q *question.Question, h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Jobs {
+func recent(q *question.Question, h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Selector {
 	old := map[string]bool{}
 	for _, job := range h.GetJobs() {
 		old[job.GetUid()] = h.GetLatest()-job.GetIntervals()[0].GetStartTime() > int64(within)
 	}
-	jobs := &apportionv1.Jobs{}
+	jobs := &apportionv1.Selector{}
 	for i, job := range q.Lookup.GetJobs() {
 		if !old[question.JobID(job)] {
 			jobs.Indices = append(jobs.Indices, uint32(i))

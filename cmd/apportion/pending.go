@@ -115,7 +115,7 @@ func (f *pendingFlags) filter(snapshot *lookup.Snapshot, resources []string) (*a
 		if _, err := snapshot.Queue(name); err != nil {
 			return nil, fmt.Errorf("--queue: %w", err)
 		}
-		filter.Queues = &apportionv1.Queues{Names: f.queues}
+		filter.Queues = &apportionv1.Selector{Names: f.queues}
 	}
 	for _, cause := range f.causes {
 		filter.Checks = append(filter.Checks, apportionv1.CheckKind(apportionv1.CheckKind_value["CHECK_KIND_"+strings.ToUpper(cause)]))

@@ -110,8 +110,8 @@ func jobOf(in *question.Loaded, name string) string {
 // plainQuestion are the steps that ask what a check asks, the last of them the question itself.
 func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *apportionv1.Finding) []*apportionv1.Step {
 	t.Helper()
-	jobs := &apportionv1.Jobs{Indices: []uint32{job}}
-	waiting := &apportionv1.Tasks{}
+	jobs := &apportionv1.Selector{Indices: []uint32{job}}
+	waiting := &apportionv1.Selector{}
 	for _, task := range in.Lookup.TasksOf(job) {
 		if task.Pending() {
 			waiting.Indices = append(waiting.Indices, task.Number)
@@ -131,7 +131,7 @@ func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *appor
 	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
 		queue := in.Lookup.GetJobs()[job].GetQueue()
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{
-			Queues: &apportionv1.Queues{Names: []string{queue}},
+			Queues: &apportionv1.Selector{Names: []string{queue}},
 		}}}}
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting, Jointly: true}}}}
@@ -148,7 +148,7 @@ func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *appor
 	case apportionv1.CheckKind_CHECK_KIND_ORDER:
 		// The same question is permitted without the jobs that come first, and refused with them.
 		steps := make([]*apportionv1.Step, 0, 2)
-		first := &apportionv1.Tasks{}
+		first := &apportionv1.Selector{}
 		for _, other := range finding.GetFirstJobs() {
 			for _, task := range in.Lookup.TasksOf(other) {
 				if task.Pending() {
@@ -158,7 +158,7 @@ func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *appor
 		}
 		if in.Lookup.GetJobs()[job].GetPhase() == apportionv1.JobPhase_JOB_PHASE_PENDING {
 			return append(steps, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-				Jobs: &apportionv1.Jobs{Indices: append(finding.GetFirstJobs(), job)}, Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
+				Jobs: &apportionv1.Selector{Indices: append(finding.GetFirstJobs(), job)}, Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
 			}}})
 		}
 		waiting.Indices = append(first.GetIndices(), waiting.GetIndices()...)

@@ -134,7 +134,7 @@ func enqueueWithin(t *testing.T, p *apportionv1.Policy, work int64) error {
 	session, err := wire.Open(compiled(t, snapshot), p, wire.Options{Work: work})
 	require.NoError(t, err)
 	_, err = session.Ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-		Jobs: &apportionv1.Jobs{Indices: make([]uint32, 10)},
+		Jobs: &apportionv1.Selector{Indices: make([]uint32, 10)},
 	}}})
 	return err
 }

@@ -68,7 +68,7 @@ func showQueue(ctx context.Context, q *question.Question, name string, most int)
 	}
 	queue := q.Lookup.GetQueues()[index]
 	explain := question.ExplainStep(nil)
-	explain.GetExplain().Filter = &apportionv1.PendingFilter{Queues: &apportionv1.Queues{Names: []string{queue.GetName()}}}
+	explain.GetExplain().Filter = &apportionv1.PendingFilter{Queues: &apportionv1.Selector{Names: []string{queue.GetName()}}}
 	simulation, err := q.Simulate(ctx, q.WithShares(explain, queue.GetName())...)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func showQueue(ctx context.Context, q *question.Question, name string, most int)
 	}
 	var next *apportionv1.ExplainAnswer
 	if ids := first(explained, mostForecasts); len(ids) > 0 && endsKnown(q) {
-		simulation, err := q.Simulate(ctx, question.ExplainStep(&apportionv1.Jobs{Uids: ids}))
+		simulation, err := q.Simulate(ctx, question.ExplainStep(&apportionv1.Selector{Names: ids}))
 		if err != nil {
 			return err
 		}

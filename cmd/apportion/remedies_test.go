@@ -45,7 +45,7 @@ func tryRemedies(t *testing.T, in *question.Loaded, job string) []string {
 		answered, err := decider.Simulate(t.Context(), varied,
 			&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}},
 			&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
-				Job: &apportionv1.Jobs{Uids: []string{job}}, Kinds: []apportionv1.RemedyKind{apportionv1.RemedyKind_REMEDY_KIND_OPEN},
+				Job: &apportionv1.Selector{Names: []string{job}}, Kinds: []apportionv1.RemedyKind{apportionv1.RemedyKind_REMEDY_KIND_OPEN},
 			}}})
 		require.NoError(t, err)
 		require.NoError(t, answered.Err(0), "%s", remedy.GetWhatifArguments())

@@ -119,7 +119,7 @@ func TestASentenceHasOneUnitForEachResource(t *testing.T) {
 			{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}},
 		}
 		for j := range uint32(4) {
-			jobs := &apportionv1.Jobs{Indices: []uint32{j}}
+			jobs := &apportionv1.Selector{Indices: []uint32{j}}
 			steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Job: jobs}}},
 				&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{Job: jobs}}},
 				&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: jobs}}})

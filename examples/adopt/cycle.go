@@ -87,7 +87,7 @@ func (d *desk) start(ctx context.Context, job *Job) (why string, err error) {
 
 // place asks whether the queue of a pod may use that much more, and where the pod fits best; then it reports the placement.
 func (d *desk) place(ctx context.Context, pod string) (node int, why string, err error) {
-	task := &apportionv1.Tasks{Uids: []string{pod}}
+	task := &apportionv1.Selector{Names: []string{pod}}
 	answers, err := d.ask(ctx,
 		&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: task}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: task, Top: 1}}},

@@ -141,7 +141,7 @@ int main(int count, char** arguments) {
     if (step.has_add_job()) {
       platform.submit(step.add_job().job());
     } else if (step.has_remove_job()) {
-      for (const auto& uid : step.remove_job().jobs().uids()) platform.forget(uid);
+      for (const auto& uid : step.remove_job().jobs().names()) platform.forget(uid);
     } else {
       platform.cycle();
     }

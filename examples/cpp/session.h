@@ -48,7 +48,7 @@ class Steps {
   Steps& enqueue(v1::EnqueueMode mode) { return add().mutable_enqueue()->set_mode(mode), *this; }
   Steps& order_queues() { return add().mutable_order()->mutable_queues(), *this; }
   Steps& order_jobs() { return add().mutable_order()->mutable_jobs(), *this; }
-  Steps& standing(const v1::Job& job) { return add().mutable_jobs()->mutable_jobs()->add_uids(job.uid()), *this; }
+  Steps& standing(const v1::Job& job) { return add().mutable_jobs()->mutable_jobs()->add_names(job.uid()), *this; }
   Steps& allocatable(const v1::Task& task) { return name(add().mutable_allocatable()->mutable_tasks(), task); }
   Steps& preemptive(const v1::Task& task) { return name(add().mutable_preemptive()->mutable_tasks(), task); }
   Steps& reclaim(const v1::Task& claimant) { return name(add().mutable_reclaim()->mutable_claimant(), claimant); }
@@ -63,7 +63,7 @@ class Steps {
 
  private:
   v1::Step& add() { return *batch_.add_steps(); }
-  Steps& name(v1::Tasks* tasks, const v1::Task& task) { return tasks->add_uids(task.uid()), *this; }
+  Steps& name(v1::Selector* tasks, const v1::Task& task) { return tasks->add_names(task.uid()), *this; }
 
   v1::StepBatch batch_;
 };

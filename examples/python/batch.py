@@ -58,9 +58,9 @@ class Platform:
         """Runs a job's pending tasks where they fit, evicting others while it starves. A gang below its minimum is undone."""
         tasks = [task for job in self.snapshot.jobs for group in job.groups for task in group.tasks]
         (mark,) = session.ask(Step(mark={}))
-        this, placed, evicted = {"jobs": {"uids": [job.uid]}}, [], []
+        this, placed, evicted = {"jobs": {"names": [job.uid]}}, [], []
         for task in [task for group in job.groups for task in group.tasks if not task.HasField("node")]:
-            claimant = {"uids": [task.uid]}
+            claimant = {"names": [task.uid]}
             where = Step(nodes={"tasks": claimant, "top": 1})
             allowed, may_take, reclaim, standing, nodes = session.ask(
                 Step(allocatable={"tasks": claimant}),
@@ -106,7 +106,7 @@ def main(address, file, seconds="10"):
             if step.HasField("add_job"):
                 platform.submit(step.add_job.job)
             elif step.HasField("remove_job"):
-                for job in [job for job in platform.snapshot.jobs if job.uid in step.remove_job.jobs.uids]:
+                for job in [job for job in platform.snapshot.jobs if job.uid in step.remove_job.jobs.names]:
                     platform.snapshot.jobs.remove(job)
             else:
                 platform.cycle()

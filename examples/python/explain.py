@@ -18,7 +18,7 @@ def read(file, message):
 def main(address, snapshot, policy, *jobs):
     request = service_pb2.ExplainRequest(
         input={"snapshot": read(snapshot, snapshot_pb2.Snapshot()), "policy": read(policy, policy_pb2.Policy())},
-        explain={"jobs": {"uids": jobs}} if jobs else {},
+        explain={"jobs": {"names": jobs}} if jobs else {},
     )
     with grpc.insecure_channel(address) as channel:
         answer = service_pb2_grpc.ApportionServiceStub(channel).Explain(request, timeout=10).explain

@@ -71,11 +71,11 @@ class Platform {
   private async place(session: Session, job: Job) {
     const tasks = this.snapshot.jobs.flatMap((job) => job.groups.flatMap((group) => group.tasks));
     const [{ mark }] = await session.ask({ case: "mark", value: {} });
-    const standing = { case: "jobs" as const, value: { jobs: { uids: [job.uid] } } };
+    const standing = { case: "jobs" as const, value: { jobs: { names: [job.uid] } } };
     const placed: [Task, number][] = [];
     const evicted: Task[] = [];
     for (const task of job.groups.flatMap((group) => group.tasks).filter((task) => task.node === undefined)) {
-      const claimant = { uids: [task.uid] };
+      const claimant = { names: [task.uid] };
       const where = { case: "nodes" as const, value: { tasks: claimant, top: 1 } };
       const [allocatable, preemptive, reclaim, jobs, nodes] = await session.ask(
         { case: "allocatable", value: { tasks: claimant } },
@@ -127,6 +127,6 @@ const scenario = fromJsonString(SimulateRequestSchema, readFileSync(file, "utf8"
 const platform = new Platform(service, scenario.input!, Number(seconds) * 1000);
 for (const { step } of scenario.steps) {
   if (step.case === "addJob") await platform.submit(step.value.job!);
-  else if (step.case === "removeJob") platform.forget(step.value.jobs!.uids);
+  else if (step.case === "removeJob") platform.forget(step.value.jobs!.names);
   else await platform.cycle();
 }

@@ -281,7 +281,7 @@ type DecisionLog struct {
 	OneIn int `yaml:"one_in" default:"1" min:"1" max:"1000000000"`
 	// Whether questions are logged in full, or only their digest.
 	Questions string `yaml:"questions" default:"full" oneof:"full,digest"`
-	// Fields whose texts are masked, as the contract names them (uid, name, queue: the lists uids, names, queues, too), or identity, or
+	// Fields whose texts are masked, as the contract names them (uid, name, queue: the lists names, queues, too), or identity, or
 	// policy_name.
 	Mask []string `yaml:"mask"`
 	// Entries that wait to be written.

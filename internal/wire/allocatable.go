@@ -75,7 +75,7 @@ func (s *Session) preemptive(q *apportionv1.PreemptiveStep) (*apportionv1.Answer
 
 // taskVerdicts asks a question of each task, or of all together.
 func (s *Session) taskVerdicts(
-	selection *apportionv1.Tasks, jointly, explain bool, ask func([]model.TaskID, *policy.Reasons, *policy.Checks) bool,
+	selection *apportionv1.Selector, jointly, explain bool, ask func([]model.TaskID, *policy.Reasons, *policy.Checks) bool,
 ) ([]*apportionv1.TaskVerdict, error) {
 	var faults model.Error
 	tasks := s.selectTasks(selection, "tasks", &faults)
@@ -144,7 +144,7 @@ func (s *Session) taskVerdict(
 	}
 }
 
-func (a *asking) taskVerdicts(tasks *apportionv1.Tasks, explain bool) (answer, work int64) {
+func (a *asking) taskVerdicts(tasks *apportionv1.Selector, explain bool) (answer, work int64) {
 	n := int64(selected(tasks, 0))
 	answer = n * (decode.BytesOf[apportionv1.TaskVerdict](1) + 24 + a.verdict())
 	if explain {

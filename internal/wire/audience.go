@@ -137,7 +137,7 @@ func (s *Session) permit(q *Question, step *apportionv1.Step) *decode.Fault {
 }
 
 // permitJobs refuses jobs that the reader may not see, and those that do not exist in the same words.
-func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) *decode.Fault {
+func (s *Session) permitJobs(jobs *apportionv1.Selector, path string, leftOut bool) *decode.Fault {
 	v := s.engine.View()
 	own := func(j model.JobID) bool { return v.HasJob(j) && s.audience.Owns(v.Jobs.At(j).Queue) }
 	for i, index := range jobs.GetIndices() {
@@ -145,20 +145,20 @@ func (s *Session) permitJobs(jobs *apportionv1.Jobs, path string, leftOut bool) 
 			return denied(indexed(path+".indices", i))
 		}
 	}
-	for i, uid := range jobs.GetUids() {
+	for i, uid := range jobs.GetNames() {
 		if j, ok := v.Job(uid); ok && own(j) {
 			continue
 		}
 		if leftOut && s.leftOutNamed(uid) != nil {
 			continue
 		}
-		return denied(indexed(path+".uids", i))
+		return denied(indexed(path+".names", i))
 	}
 	return nil
 }
 
 // permitQueues refuses queues that the reader may not see, and those that do not exist in the same words.
-func (s *Session) permitQueues(queues *apportionv1.Queues, path string) *decode.Fault {
+func (s *Session) permitQueues(queues *apportionv1.Selector, path string) *decode.Fault {
 	v := s.engine.View()
 	for i, index := range queues.GetIndices() {
 		if int64(index) >= int64(len(v.Queues)) || !s.audience.Shows(model.QueueID(index)) {

@@ -95,7 +95,7 @@ type made[M, B any] struct {
 	step   apportionv1.Step
 	member M
 	body   B
-	tasks  apportionv1.Tasks
+	tasks  apportionv1.Selector
 	// one is memory for the index of a selection of one task.
 	one [1]uint32
 }
@@ -105,7 +105,7 @@ type stepFields struct {
 	of       *decode.Shape
 	selected bool
 	index    []uint32
-	uid      []string
+	names    []string
 	numbers  [5]uint64
 	// list is field 2 if it is a list.
 	list []uint32
@@ -118,7 +118,7 @@ const (
 	tagBatchStep      = 2<<3 | field.Delimited
 	tagStepSelection  = 1<<3 | field.Delimited
 	tagSelectionIndex = 1 << 3
-	tagSelectionUID   = 2<<3 | field.Delimited
+	tagSelectionName  = 2<<3 | field.Delimited
 )
 
 // reader returns a function that reads the message of a step, whose field 2 may be a list; set sets it, and makes it the step.
@@ -164,7 +164,7 @@ func (r *stepFields) read(data []byte, listed bool) bool {
 	return true
 }
 
-// selection reads a message Tasks or Jobs: both hold indices and uids.
+// selection reads a Selector.
 func (r *stepFields) selection(data []byte) bool {
 	r.selected = true
 	for i := 0; i < len(data); {
@@ -176,9 +176,9 @@ func (r *stepFields) selection(data []byte) bool {
 		switch tag {
 		case tagSelectionIndex | field.Varint, tagSelectionIndex | field.Delimited:
 			r.index, ok = decode.Numbers(r.index, tag, value, data[from:to])
-		case tagSelectionUID:
+		case tagSelectionName:
 			ok = utf8.Valid(data[from:to])
-			r.uid = append(r.uid, string(data[from:to]))
+			r.names = append(r.names, string(data[from:to]))
 		default:
 			ok = tag>>3 >= decode.Informative
 		}
@@ -194,10 +194,10 @@ func (r *stepFields) selection(data []byte) bool {
 }
 
 // tasks fills in the selection of tasks.
-func (r *stepFields) tasks(m *apportionv1.Tasks) *apportionv1.Tasks {
+func (r *stepFields) tasks(m *apportionv1.Selector) *apportionv1.Selector {
 	if !r.selected {
 		return nil
 	}
-	m.Indices, m.Uids = r.index, r.uid
+	m.Indices, m.Names = r.index, r.names
 	return m
 }

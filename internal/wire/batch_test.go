@@ -46,8 +46,8 @@ func TestTheDirectDecoderOfBatchesAgrees(t *testing.T) {
 func TestUsualBatchesAreDecodedDirectly(t *testing.T) {
 	for name, text := range map[string]string{
 		"allocatable": `steps { allocatable { tasks { indices: 7 } } }`,
-		"many":        `id: 300 steps { allocatable { tasks { indices: 7 indices: 700 uids: "a" uids: "" } jointly: true mode: 2 explain: true } } steps { mark {} }`,
-		"preemptive":  `steps { preemptive { tasks { uids: "ü" } jointly: true explain: true } }`,
+		"many":        `id: 300 steps { allocatable { tasks { indices: 7 indices: 700 names: "a" names: "" } jointly: true mode: 2 explain: true } } steps { mark {} }`,
+		"preemptive":  `steps { preemptive { tasks { names: "ü" } jointly: true explain: true } }`,
 		"enqueue":     `steps { enqueue { jobs { indices: [0, 1, 1000000] } mode: ENQUEUE_MODE_ACTION omit_names: true } }`,
 		"all jobs":    `steps { enqueue {} } steps { enqueue { jobs {} } }`,
 		"events":      `steps { allocate { tasks { indices: 1 indices: 2 } nodes: 3 nodes: 400 } } steps { deallocate { tasks { indices: 1 } status: 5 } } steps { set_status { tasks { indices: 1 } status: -1 } }`,
@@ -97,7 +97,7 @@ func FuzzTheDirectDecoderOfBatchesAgrees(f *testing.F) {
 
 func BenchmarkDecodeBatch(b *testing.B) {
 	step := &apportionv1.Step{Step: &apportionv1.Step_Allocatable{
-		Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Indices: []uint32{90_000}}},
+		Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Selector{Indices: []uint32{90_000}}},
 	}}
 	data, err := proto.Marshal(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Batch{
 		Batch: &apportionv1.StepBatch{Id: 1, Steps: []*apportionv1.Step{step}},

@@ -84,7 +84,7 @@ func agreeOnSums(t require.TestingT, data []byte) {
 		for _, name := range []string{"proportion", "capacity flat", "capacity hierarchical", "drf", "default"} {
 			p := &apportionv1.Policy{}
 			require.NoError(t, prototext.Unmarshal([]byte(policies[name]), p))
-			shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}}
+			shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Selector{}}}}
 			l, lErr := wire.Open(whole, p, wire.Options{})
 			r, rErr := wire.Open(sums, p, wire.Options{})
 			require.Equal(t, lErr, rErr)

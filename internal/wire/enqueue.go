@@ -27,7 +27,7 @@ var enqueueQuestion = question[*apportionv1.EnqueueStep]{
 	sums:     catalogue.SumsForEnqueue,
 	read: reader(false, func(m *made[apportionv1.Step_Enqueue, apportionv1.EnqueueStep], r stepFields) {
 		if r.selected {
-			m.body.Jobs = &apportionv1.Jobs{Indices: r.index, Uids: r.uid}
+			m.body.Jobs = &apportionv1.Selector{Indices: r.index, Names: r.names}
 		}
 		m.body.Mode, m.body.OmitNames = apportionv1.EnqueueMode(int32(r.numbers[2])), r.numbers[3] != 0
 		m.step.Step, m.member.Enqueue = &m.member, &m.body

@@ -18,7 +18,7 @@ const changeBytes = 8 << 10
 // tasksStep is a step that changes the tasks that it selects.
 type tasksStep interface {
 	proto.Message
-	GetTasks() *apportionv1.Tasks
+	GetTasks() *apportionv1.Selector
 }
 
 var setStatusQuestion = question[*apportionv1.SetStatusStep]{
@@ -88,7 +88,7 @@ func (s *Session) setStatus(q *apportionv1.SetStatusStep) (*apportionv1.Answer, 
 func (s *Session) allocate(q *apportionv1.AllocateStep) (*apportionv1.Answer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
-	nodes := s.selectNodes(&apportionv1.Nodes{Indices: q.GetNodes()}, "node", &faults)
+	nodes := s.selectNodes(&apportionv1.Selector{Indices: q.GetNodes()}, "node", &faults)
 	if len(nodes) > 0 && len(nodes) != len(tasks) && faults.Total == 0 {
 		faults.Add("nodes", "%d nodes for %d tasks", len(nodes), len(tasks))
 	}

@@ -31,7 +31,7 @@ func TestWhatClaimantsMayEvictTogetherIsThePlanOfReclaim(t *testing.T) {
 			room := rapid.SampledFrom([]apportionv1.ClaimRoom{
 				apportionv1.ClaimRoom_CLAIM_ROOM_UNSPECIFIED, apportionv1.ClaimRoom_CLAIM_ROOM_CLUSTER, apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 			}).Draw(t, "room")
-			claimants := &apportionv1.Tasks{Indices: tasks[:rapid.IntRange(1, len(tasks)).Draw(t, "claimants")]}
+			claimants := &apportionv1.Selector{Indices: tasks[:rapid.IntRange(1, len(tasks)).Draw(t, "claimants")]}
 			plans := strings.Contains(policy, "fair")
 			if !plans {
 				// Only a policy that reclaims by plans lets several tasks claim.

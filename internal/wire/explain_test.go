@@ -23,7 +23,7 @@ func TestWhatExplainsIsBoundApartFromWhatDoesNot(t *testing.T) {
 	steps := func(explain *apportionv1.Explain) *apportionv1.Step {
 		return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Explain: explain}}}
 	}
-	all, one := &apportionv1.Explain{}, &apportionv1.Explain{Queues: &apportionv1.Queues{Indices: []uint32{1}}}
+	all, one := &apportionv1.Explain{}, &apportionv1.Explain{Queues: &apportionv1.Selector{Indices: []uint32{1}}}
 
 	plain, err := s.Ask(steps(nil))
 	require.NoError(t, err)

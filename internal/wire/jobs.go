@@ -40,7 +40,7 @@ func (s *Session) jobs(q *apportionv1.JobsStep) (*apportionv1.Answer, error) {
 }
 
 // jobsOrAll resolves a selection; an absent one is all jobs.
-func (s *Session) jobsOrAll(selection *apportionv1.Jobs) ([]model.JobID, error) {
+func (s *Session) jobsOrAll(selection *apportionv1.Selector) ([]model.JobID, error) {
 	if selection == nil {
 		jobs := s.allJobs()
 		return jobs, s.out.room(len(jobs), "jobs")

@@ -83,9 +83,9 @@ func TestWorkOnAMillionTasksEndsSoonAfterItIsAskedTo(t *testing.T) {
 					var s *wire.Session
 					if s, err = wire.Open(m, p, wire.Options{Stop: stop}); err == nil {
 						_, err = s.DoAll([]*apportionv1.Step{
-							{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}},
+							{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Selector{}}}},
 							{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{}}},
-							{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}}}},
+							{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Selector{}}}}},
 							{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true, Jobs: true}}},
 						})
 					}

@@ -81,7 +81,7 @@ func TestAGroupWithTwoLimitsOrANegativeOneIsNamed(t *testing.T) {
 // TestAChangeCarriesLimits changes the limits of a queue, and adds a dimension, in a session that decides as Volcano 1.16 does.
 func TestAChangeCarriesLimits(t *testing.T) {
 	s := open(t, limitedQueues, `volcano_release: VOLCANO_RELEASE_1_16 tiers { plugins { node_group {} } }`)
-	question := `nodes { tasks { uids: "t" } explain: true }`
+	question := `nodes { tasks { names: "t" } explain: true }`
 	requireAnswer(t, `nodes { tasks { task: 0 nodes: 0 fits: false scores: 100 unfit_nodes { node: 0 reason {
 		plugin: "nodegroup" code: REASON_CODE_ABOVE_NODE_GROUP_LIMIT queue: 0 dimension: 1 have: 2000 need: 2000 limit: 3000 detail: "g"
 	} } } }`, ask(t, s, question))

@@ -30,7 +30,7 @@ jobs { name: "j" queue: "q" condition: "1/2 tasks in gang unschedulable" groups 
 
 func TestTasksFitOnlyTheNodesOfTheirSetThatTakeNewTasks(t *testing.T) {
 	s := open(t, restricted, proportional)
-	answer := ask(t, s, `nodes { tasks { uids: ["t0", "t1", "t2"] } explain: true }`)
+	answer := ask(t, s, `nodes { tasks { names: ["t0", "t1", "t2"] } explain: true }`)
 	requireAnswer(t, `nodes {
   tasks { task: 0 nodes: [0, 1, 2] fits: [false, false, true] scores: [0, 0, 0]
     unfit_nodes { node: 0 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "node selector gpu=h100" } }
@@ -48,7 +48,7 @@ func TestAnAddedJobMayNameANodeSet(t *testing.T) {
 	s := open(t, restricted, proportional)
 	job := `add_job { job { name: "k" queue: "q" groups { node_set: "h100" request { dimensions: [0] amounts: [1] } tasks { uid: "t3" } } } }`
 	require.Nil(t, ask(t, s, job).GetError())
-	row := ask(t, s, `nodes { tasks { uids: "t3" } top: 3 }`).GetNodes().GetTasks()[0]
+	row := ask(t, s, `nodes { tasks { names: "t3" } top: 3 }`).GetNodes().GetTasks()[0]
 	require.Equal(t, []uint32{2}, row.GetNodes())
 }
 
@@ -194,7 +194,7 @@ jobs { uid: "waiting" queue: "q" phase: JOB_PHASE_INQUEUE min_available: 1 group
 	require.NoError(t, err)
 	m, err = new(decode.Decoder).CompileChange(m, data, decode.Guard{})
 	require.NoError(t, err)
-	question := parse(t, &apportionv1.Step{}, `remedies { job { uids: "waiting" } kinds: REMEDY_KIND_NODES }`)
+	question := parse(t, &apportionv1.Step{}, `remedies { job { names: "waiting" } kinds: REMEDY_KIND_NODES }`)
 	want := found(t, restated(t, m), question)
 	require.Len(t, want, 1)
 	require.Equal(t, want, found(t, m, question))

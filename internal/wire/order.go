@@ -42,7 +42,7 @@ func (s *Session) order(q *apportionv1.OrderStep) (*apportionv1.Answer, error) {
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Order{Order: order}}, nil
 }
 
-func (s *Session) orderQueues(q *apportionv1.OrderStep, subject *apportionv1.Queues) (*apportionv1.OrderAnswer, error) {
+func (s *Session) orderQueues(q *apportionv1.OrderStep, subject *apportionv1.Selector) (*apportionv1.OrderAnswer, error) {
 	var faults model.Error
 	queues := s.selectQueues(subject, "queues", &faults)
 	v := s.engine.View()
@@ -64,13 +64,13 @@ func (s *Session) orderQueues(q *apportionv1.OrderStep, subject *apportionv1.Que
 }
 
 func (s *Session) claimantQueue(q *apportionv1.OrderStep, faults *model.Error) model.QueueID {
-	var selection *apportionv1.Queues
+	var selection *apportionv1.Selector
 	path := "claimant_queue"
 	switch c := q.GetClaimant().(type) {
 	case *apportionv1.OrderStep_ClaimantQueue:
-		selection = &apportionv1.Queues{Indices: []uint32{c.ClaimantQueue}}
+		selection = &apportionv1.Selector{Indices: []uint32{c.ClaimantQueue}}
 	case *apportionv1.OrderStep_ClaimantQueueName:
-		selection, path = &apportionv1.Queues{Names: []string{c.ClaimantQueueName}}, "claimant_queue_name"
+		selection, path = &apportionv1.Selector{Names: []string{c.ClaimantQueueName}}, "claimant_queue_name"
 	default:
 		faults.Add("claimant", "queues are ordered for a queue, not for a task")
 		return model.None
@@ -78,10 +78,10 @@ func (s *Session) claimantQueue(q *apportionv1.OrderStep, faults *model.Error) m
 	return only(s.selectQueues(selection, path, faults))
 }
 
-func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Jobs) (*apportionv1.OrderAnswer, error) {
+func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Selector) (*apportionv1.OrderAnswer, error) {
 	var faults model.Error
 	jobs := s.selectJobs(subject, &faults)
-	if len(subject.GetIndices())+len(subject.GetUids()) == 0 {
+	if len(subject.GetIndices())+len(subject.GetNames()) == 0 {
 		jobs = s.allJobs()
 	}
 	if q.GetClaimant() != nil {
@@ -94,7 +94,7 @@ func (s *Session) orderJobs(q *apportionv1.OrderStep, subject *apportionv1.Jobs)
 	return ordered(s, q, jobs, "jobs", func(j model.JobID) string { return v.Jobs.At(j).UID }, s.engine.Order().CompareJobs, nil)
 }
 
-func (s *Session) orderTasks(q *apportionv1.OrderStep, subject *apportionv1.Tasks) (*apportionv1.OrderAnswer, error) {
+func (s *Session) orderTasks(q *apportionv1.OrderStep, subject *apportionv1.Selector) (*apportionv1.OrderAnswer, error) {
 	var faults model.Error
 	tasks := s.selectTasks(subject, "tasks", &faults)
 	compare := s.engine.Order().CompareTasks
@@ -109,13 +109,13 @@ func (s *Session) orderTasks(q *apportionv1.OrderStep, subject *apportionv1.Task
 }
 
 func (s *Session) claimantTask(q *apportionv1.OrderStep, faults *model.Error) model.TaskID {
-	var selection *apportionv1.Tasks
+	var selection *apportionv1.Selector
 	path := "claimant_task"
 	switch c := q.GetClaimant().(type) {
 	case *apportionv1.OrderStep_ClaimantTask:
-		selection = &apportionv1.Tasks{Indices: []uint32{c.ClaimantTask}}
+		selection = &apportionv1.Selector{Indices: []uint32{c.ClaimantTask}}
 	case *apportionv1.OrderStep_ClaimantTaskUid:
-		selection, path = &apportionv1.Tasks{Uids: []string{c.ClaimantTaskUid}}, "claimant_task_uid"
+		selection, path = &apportionv1.Selector{Names: []string{c.ClaimantTaskUid}}, "claimant_task_uid"
 	default:
 		faults.Add("claimant", "tasks are ordered for a task, not for a queue")
 		return model.None

@@ -81,16 +81,16 @@ func everything(snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 			}
 		}
 	}
-	candidates := &apportionv1.Tasks{Indices: running}
+	candidates := &apportionv1.Selector{Indices: running}
 	steps := []*apportionv1.Step{
-		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}, Tree: true, Explain: &apportionv1.Explain{}}}},
+		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Selector{}, Tree: true, Explain: &apportionv1.Explain{}}}},
 		{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{}}},
-		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Pairs: true, Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}}}},
-		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Pairs: true, Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}}}},
+		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Pairs: true, Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Selector{}}}}},
+		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Pairs: true, Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Selector{}}}}},
 		{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true, Jobs: true, Tasks: true}}},
 	}
 	for _, t := range pending[:min(3, len(pending))] {
-		one := &apportionv1.Tasks{Indices: []uint32{t}}
+		one := &apportionv1.Selector{Indices: []uint32{t}}
 		steps = append(steps,
 			&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: one, Explain: true}}},
 			&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: one, Explain: true}}},
@@ -109,7 +109,7 @@ func drawMove(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 			tasks += uint32(len(g.GetTasks()))
 		}
 	}
-	task := &apportionv1.Tasks{Indices: []uint32{rapid.Uint32Range(0, tasks+1).Draw(t, "task")}}
+	task := &apportionv1.Selector{Indices: []uint32{rapid.Uint32Range(0, tasks+1).Draw(t, "task")}}
 	switch rapid.IntRange(0, 4).Draw(t, "move") {
 	case 0:
 		node := rapid.Uint32Range(0, uint32(len(snapshot.GetNodes()))).Draw(t, "node")
@@ -126,8 +126,8 @@ func drawMove(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 	}
 }
 
-func drawJob(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Jobs {
-	return &apportionv1.Jobs{Indices: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
+func drawJob(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Selector {
+	return &apportionv1.Selector{Indices: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
 }
 
 // drawStep draws a step that changes something, or at least tries to.
@@ -247,7 +247,7 @@ func told(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) map
 		require.Nil(t, a.GetError())
 		return a
 	}
-	shares := do(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}}).GetShares()
+	shares := do(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Selector{}}}}).GetShares()
 	for _, p := range shares.GetPlugins() {
 		for _, q := range p.GetQueues() {
 			var family []string
@@ -286,7 +286,7 @@ func told(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) map
 	slices.Sort(running)
 	slices.Sort(pending)
 	for _, uid := range pending[:min(4, len(pending))] {
-		reclaim := &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uids: []string{uid}}, Candidates: &apportionv1.Tasks{Uids: running}}
+		reclaim := &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Names: []string{uid}}, Candidates: &apportionv1.Selector{Names: running}}
 		out["victims "+uid] = victims(do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}}).GetReclaim())
 		reclaim.Candidates = nil
 		out["reclaim "+uid] = victims(do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: reclaim}}).GetReclaim())
@@ -296,10 +296,10 @@ func told(t require.TestingT, snapshot *apportionv1.Snapshot, policy string) map
 		for _, n := range do(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: best}}).GetNodes().GetTasks()[0].GetNodes() {
 			out["nodes "+uid] = fmt.Sprint(out["nodes "+uid], " ", snapshot.GetNodes()[n].GetName())
 		}
-		ask := &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Uids: []string{uid}}}
+		ask := &apportionv1.AllocatableStep{Tasks: &apportionv1.Selector{Names: []string{uid}}}
 		out["allocatable "+uid] = do(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: ask}}).GetAllocatable().GetTasks()[0].GetVerdict().GetVote()
 	}
-	enqueue := do(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Uids: jobs}}}}).GetEnqueue()
+	enqueue := do(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Selector{Names: jobs}}}}).GetEnqueue()
 	for _, j := range enqueue.GetJobs() {
 		out["enqueue "+j.GetUid()] = j.GetVerdict().GetVote()
 	}
@@ -331,7 +331,7 @@ func TestCapacityKeepsGuarantees(t *testing.T) {
 						continue
 					}
 					mark := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}}).GetMark().GetMark()
-					victims := &apportionv1.Tasks{}
+					victims := &apportionv1.Selector{}
 					for _, v := range s.Do(step).GetReclaim().GetVictims() {
 						victims.Indices = append(victims.Indices, v.GetTask())
 					}
@@ -372,7 +372,7 @@ jobs { name: "work" queue: "b" groups {
   tasks { status: TASK_STATUS_RUNNING detail { request { dimensions: [0] amounts: [9000] } } }
 } }`), policies["proportion"])
 	answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Indices: []uint32{0}}, Candidates: &apportionv1.Tasks{Indices: []uint32{1}},
+		Claimant: &apportionv1.Selector{Indices: []uint32{0}}, Candidates: &apportionv1.Selector{Indices: []uint32{1}},
 	}}})
 	require.Len(t, answer.GetReclaim().GetVictims(), 1)
 }

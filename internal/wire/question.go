@@ -335,7 +335,7 @@ func (a *asking) session() int64 {
 }
 
 // jobs returns the number of jobs in a selection, which are all if it is absent or empty.
-func (a *asking) jobs(selection *apportionv1.Jobs) int64 {
+func (a *asking) jobs(selection *apportionv1.Selector) int64 {
 	if n := selected(selection, 0); n > 0 {
 		return int64(n)
 	}

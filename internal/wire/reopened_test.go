@@ -39,24 +39,24 @@ func (n numbers) inverse() numbers {
 // jobFields and taskFields are the fields of steps and answers that hold numbers of jobs and of tasks.
 var (
 	jobFields = map[protoreflect.FullName]bool{
-		"apportion.v1.Jobs.indices": true, "apportion.v1.JobShare.job": true, "apportion.v1.TreeNode.job": true,
+		"apportion.v1.JobShare.job": true, "apportion.v1.TreeNode.job": true,
 		"apportion.v1.JobStanding.job": true, "apportion.v1.EnqueueVerdict.job": true, "apportion.v1.InspectedJob.job": true,
 		"apportion.v1.InspectedTask.job": true,
 	}
 	taskFields = map[protoreflect.FullName]bool{
-		"apportion.v1.Tasks.indices": true, "apportion.v1.Victim.task": true, "apportion.v1.PluginVictims.victims": true,
+		"apportion.v1.Victim.task": true, "apportion.v1.PluginVictims.victims": true,
 		"apportion.v1.Spared.task": true, "apportion.v1.VictimCheck.task": true, "apportion.v1.VictimsAnswer.evictions": true,
 		"apportion.v1.TaskVerdict.task": true, "apportion.v1.TaskNodes.task": true, "apportion.v1.InspectedTask.task": true,
 	}
 	queueFields = map[protoreflect.FullName]bool{
-		"apportion.v1.Queues.indices": true, "apportion.v1.QueueShare.queue": true, "apportion.v1.QueueShare.ancestors": true,
+		"apportion.v1.QueueShare.queue": true, "apportion.v1.QueueShare.ancestors": true,
 		"apportion.v1.QueueShare.children": true, "apportion.v1.QueueStanding.queue": true, "apportion.v1.InspectedJob.queue": true,
 		"apportion.v1.Reason.queue": true, "apportion.v1.Warning.queue": true, "apportion.v1.ProportionShare.queue": true,
 		"apportion.v1.CapacityLevel.queue": true, "apportion.v1.CapacityLevel.parent": true,
 		"apportion.v1.FairDivision.queue": true, "apportion.v1.FairPortion.queue": true, "apportion.v1.FairQueue.queue": true,
 	}
 	nodeFields = map[protoreflect.FullName]bool{
-		"apportion.v1.Nodes.indices": true, "apportion.v1.InspectedNode.node": true,
+		"apportion.v1.InspectedNode.node": true,
 		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.nodes": true, "apportion.v1.Placement.nodes": true, "apportion.v1.Unfit.node": true, "apportion.v1.ReclaimPlan.nodes": true,
 	}
 	orderFields = map[protoreflect.FullName]bool{
@@ -74,6 +74,13 @@ func (n numbers) renumber(m protoreflect.Message, ordered map[uint64]uint64) {
 		}
 		to := n.of(f.FullName(), ordered)
 		switch {
+		case f.Message() != nil && f.Message().FullName() == "apportion.v1.Selector":
+			selector, _ := m.Mutable(f).Message().Interface().(*apportionv1.Selector)
+			if to := n.selected(f.Name()); to != nil {
+				for k, index := range selector.GetIndices() {
+					selector.Indices[k] = uint32(to[uint64(index)])
+				}
+			}
 		case f.IsList() && to != nil && m.Has(f):
 			list := m.Mutable(f).List()
 			for k := range list.Len() {
@@ -89,6 +96,19 @@ func (n numbers) renumber(m protoreflect.Message, ordered map[uint64]uint64) {
 			n.renumber(m.Get(f).Message(), ordered)
 		}
 	}
+}
+
+// selected returns how the numbers in a selector are replaced, nil if they are not.
+func (n numbers) selected(field protoreflect.Name) map[uint64]uint64 {
+	switch field {
+	case "queues":
+		return n.queues
+	case "jobs", "job", "of":
+		return n.jobs
+	case "nodes", "node":
+		return n.nodes
+	}
+	return n.tasks
 }
 
 // of returns how the numbers in a field are replaced, nil if they are not.
@@ -194,7 +214,7 @@ func aReopenedSessionIsAFreshOne(t *rapid.T, policy string) {
 			jobs = jobs[:before]
 		}
 	}
-	do(&apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: &apportionv1.Jobs{}}}})
+	do(&apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: &apportionv1.Selector{}}}})
 
 	state, renumbered := reached(t, s, snapshot, jobs)
 	fresh := opened(t, state, policy)
@@ -226,7 +246,7 @@ func FuzzAReopenedSessionIsAFreshOne(f *testing.F) {
 
 func TestWhatATaskLeavesBehindIsNotCarriedIntoAReopenedSession(t *testing.T) {
 	for name, reopen := range map[string]string{
-		"by a job that is added": `add_job { job { name: "more" queue: "q" } }`, "by one that is removed": `remove_job { jobs { uids: "spare" } }`,
+		"by a job that is added": `add_job { job { name: "more" queue: "q" } }`, "by one that is removed": `remove_job { jobs { names: "spare" } }`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, `dimensions: "cpu" dimensions: "gpu" total { dimensions: 0 amounts: 1e18 } queues { name: "q" }
@@ -234,7 +254,7 @@ func TestWhatATaskLeavesBehindIsNotCarriedIntoAReopenedSession(t *testing.T) {
 			    tasks { uid: "huge" status: TASK_STATUS_RUNNING detail { request { dimensions: [0, 1] amounts: [1e18, 1] } } }
 			    tasks { uid: "small" status: TASK_STATUS_RUNNING detail { request { dimensions: 0 amounts: 500 } } } } }
 			  jobs { uid: "spare" queue: "q" }`, proportional)
-			requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { uids: "huge" } status: TASK_STATUS_RELEASING }`))
+			requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { names: "huge" } status: TASK_STATUS_RELEASING }`))
 			require.Nil(t, ask(t, s, reopen).GetError())
 			allocated := ask(t, s, `shares {}`).GetShares().GetPlugins()[0].GetQueues()[0].GetAllocated()
 			require.Equal(t, []float64{500, 0}, allocated.GetAmounts(), "neither 512 millicores, the difference of two roundings, nor a gpu")

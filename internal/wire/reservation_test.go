@@ -72,7 +72,7 @@ func TestEveryWrongFieldOfAReservationIsNamed(t *testing.T) {
 func TestAChangeCarriesReservations(t *testing.T) {
 	s := open(t, reservedNodes, `tiers { plugins { gang {} } }`)
 	fits := func(uid string) bool {
-		return ask(t, s, `nodes { tasks { uids: "`+uid+`" } explain: true }`).GetNodes().GetTasks()[0].GetFits()[0]
+		return ask(t, s, `nodes { tasks { names: "`+uid+`" } explain: true }`).GetNodes().GetTasks()[0].GetFits()[0]
 	}
 	require.False(t, fits("t"), "it may still run as the downtime begins")
 	require.True(t, fits("u"), "it ends as the downtime begins")

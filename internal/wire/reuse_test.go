@@ -128,7 +128,7 @@ func TestASessionKeepsNoneOfItsAnswers(t *testing.T) {
 	policy := parse(t, &apportionv1.Policy{}, policies["proportion"])
 	s, err := wire.Open(m, policy, wire.Options{})
 	require.NoError(t, err)
-	every := &apportionv1.Tasks{}
+	every := &apportionv1.Selector{}
 	for task := range uint32(1000) {
 		every.Indices = append(every.Indices, task)
 	}

@@ -20,7 +20,7 @@ func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + 
 
 // things are the entities of one kind that a step may name.
 type things[ID ~int32] struct {
-	kind, keyField string
+	kind string
 	// n is the number of positions; a position may be unused.
 	n     int
 	has   func(ID) bool
@@ -44,7 +44,7 @@ func (of *things[ID]) named(path string, indices []uint32, keys []string, faults
 		if id, ok := of.keyed(key); ok {
 			ids = append(ids, id)
 		} else {
-			faults.Add(indexed(path+"."+of.keyField, i), "%s", noKey(of.kind, key))
+			faults.Add(indexed(path+".names", i), "%s", noKey(of.kind, key))
 		}
 	}
 	return ids
@@ -58,32 +58,32 @@ func noKey(kind, key string) string {
 	return "no " + kind + " " + strconv.Quote(decode.Cut(key, decode.MaxText))
 }
 
-func (s *Session) selectQueues(q *apportionv1.Queues, path string, faults *model.Error) []model.QueueID {
+func (s *Session) selectQueues(q *apportionv1.Selector, path string, faults *model.Error) []model.QueueID {
 	v := s.engine.View()
-	of := things[model.QueueID]{"queue", "names", len(v.Queues), v.HasQueue, v.Queue}
+	of := things[model.QueueID]{"queue", len(v.Queues), v.HasQueue, v.Queue}
 	return of.named(path, q.GetIndices(), q.GetNames(), faults)
 }
 
-func (s *Session) selectNodes(n *apportionv1.Nodes, path string, faults *model.Error) []model.NodeID {
+func (s *Session) selectNodes(n *apportionv1.Selector, path string, faults *model.Error) []model.NodeID {
 	v := s.engine.View()
-	of := things[model.NodeID]{"node", "names", len(v.Nodes), v.HasNode, v.Node}
+	of := things[model.NodeID]{"node", len(v.Nodes), v.HasNode, v.Node}
 	return of.named(path, n.GetIndices(), n.GetNames(), faults)
 }
 
-func (s *Session) selectJobs(j *apportionv1.Jobs, faults *model.Error) []model.JobID {
+func (s *Session) selectJobs(j *apportionv1.Selector, faults *model.Error) []model.JobID {
 	return s.jobsNamed(j, "jobs", faults)
 }
 
-func (s *Session) jobsNamed(j *apportionv1.Jobs, path string, faults *model.Error) []model.JobID {
+func (s *Session) jobsNamed(j *apportionv1.Selector, path string, faults *model.Error) []model.JobID {
 	v := s.engine.View()
-	of := things[model.JobID]{"job", "uids", v.Jobs.Len(), v.HasJob, v.Job}
-	return of.named(path, j.GetIndices(), j.GetUids(), faults)
+	of := things[model.JobID]{"job", v.Jobs.Len(), v.HasJob, v.Job}
+	return of.named(path, j.GetIndices(), j.GetNames(), faults)
 }
 
-func (s *Session) selectTasks(t *apportionv1.Tasks, path string, faults *model.Error) []model.TaskID {
+func (s *Session) selectTasks(t *apportionv1.Selector, path string, faults *model.Error) []model.TaskID {
 	v := s.engine.View()
-	of := things[model.TaskID]{"task", "uids", v.Tasks.Len(), v.HasTask, s.taskNamed}
-	return of.named(path, t.GetIndices(), t.GetUids(), faults)
+	of := things[model.TaskID]{"task", v.Tasks.Len(), v.HasTask, s.taskNamed}
+	return of.named(path, t.GetIndices(), t.GetNames(), faults)
 }
 
 // taskNamed finds a task by uid, or by namespace/name.
@@ -164,20 +164,12 @@ func those[ID ~int32](n int, has func(ID) bool) []ID {
 // workOfTask is the work of a step for each task that it names.
 func (s *Session) workOfTask() int { return s.engine.View().Dims.Len() * s.plugins * s.depth }
 
-// selection is a list of things by index and by uid.
-type selection interface {
-	comparable
-	GetIndices() []uint32
-	GetUids() []string
-}
-
 // selected returns how many things a selection names, which are all if it is absent.
-func selected[S selection](s S, all int) int {
-	var absent S
-	if s == absent {
+func selected(s *apportionv1.Selector, all int) int {
+	if s == nil {
 		return all
 	}
-	return len(s.GetIndices()) + len(s.GetUids())
+	return len(s.GetIndices()) + len(s.GetNames())
 }
 
 // sorting is about how many comparisons sorting n things takes.
@@ -226,16 +218,16 @@ func (s *Session) leftOutNamed(name string) *model.LeftOut {
 }
 
 // selectExplained resolves the jobs named, and what is left out under the names that no job has.
-func (s *Session) selectExplained(q *apportionv1.Jobs, faults *model.Error) (jobs []model.JobID, out []*model.LeftOut) {
+func (s *Session) selectExplained(q *apportionv1.Selector, faults *model.Error) (jobs []model.JobID, out []*model.LeftOut) {
 	v := s.engine.View()
-	jobs = s.selectJobs(&apportionv1.Jobs{Indices: q.GetIndices()}, faults)
-	for i, uid := range q.GetUids() {
+	jobs = s.selectJobs(&apportionv1.Selector{Indices: q.GetIndices()}, faults)
+	for i, uid := range q.GetNames() {
 		if j, ok := v.Job(uid); ok && v.HasJob(j) && s.audience.Owns(v.Jobs.At(j).Queue) {
 			jobs = append(jobs, j)
 		} else if l := s.leftOutNamed(uid); l != nil {
 			out = append(out, l)
 		} else {
-			faults.Add("jobs.uids["+strconv.Itoa(i)+"]", "%s", noKey("job", uid))
+			faults.Add("jobs.names["+strconv.Itoa(i)+"]", "%s", noKey("job", uid))
 		}
 	}
 	return jobs, out

@@ -68,7 +68,7 @@ func (s *Session) shares(q *apportionv1.SharesStep) (*apportionv1.Answer, error)
 	}
 	if js := q.GetJobs(); js != nil {
 		jobs = s.selectJobs(js, &faults)
-		if len(js.GetIndices())+len(js.GetUids()) == 0 {
+		if len(js.GetIndices())+len(js.GetNames()) == 0 {
 			jobs = s.audience.jobs(s.engine.View(), s.allJobs())
 		}
 	}

@@ -57,21 +57,21 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 	}{
 		{
 			"gang keeps the minimum", `tiers { plugins { gang {} } }`,
-			`reclaim { claimant { uids: "s0" } candidates { uids: ["t0", "t1", "t2"] } }`,
+			`reclaim { claimant { names: "s0" } candidates { names: ["t0", "t1", "t2"] } }`,
 			[]string{"t0"},
 			map[string]string{"t1": "GANG_MINIMUM", "t2": "GANG_MINIMUM"},
 			true, new(uint32(0)),
 		},
 		{
 			"without candidates those are judged that the action considers, job by job in order of uids", `tiers { plugins { proportion {} } }`,
-			`reclaim { claimant { uids: "s0" } }`,
+			`reclaim { claimant { names: "s0" } }`,
 			[]string{"u1", "t0", "t1"},
 			map[string]string{"t2": "WITHIN_DESERVED"},
 			true, new(uint32(0)),
 		},
 		{
 			"what the action does not consider is told", `tiers { plugins { conformance {} } }`,
-			`reclaim { claimant { uids: "s0" } candidates { uids: ["u0", "u1", "u2", "s1", "k0", "u1"] } eligible_only: true }`,
+			`reclaim { claimant { names: "s0" } candidates { names: ["u0", "u1", "u2", "s1", "k0", "u1"] } eligible_only: true }`,
 			[]string{"u1"},
 			map[string]string{
 				"u0": "NOT_PREEMPTABLE", "u2": "NOT_RUNNING", "s1": "NOT_RUNNING", "k0": "QUEUE_NOT_RECLAIMABLE", "u1": "NOT_A_CANDIDATE",
@@ -80,26 +80,26 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 		},
 		{
 			"preempt stays in the queue", `tiers { plugins { conformance {} } }`,
-			`preempt { claimant { uids: "u0" } candidates { uids: ["t0", "u1", "s0"] } eligible_only: true }`,
+			`preempt { claimant { names: "u0" } candidates { names: ["t0", "u1", "s0"] } eligible_only: true }`,
 			[]string{"t0"},
 			map[string]string{"u1": "SAME_JOB", "s0": "NOT_RUNNING"},
 			true, new(uint32(0)),
 		},
 		{
 			"an earlier tier decides", `tiers { plugins { gang {} } } tiers { plugins { conformance {} } }`,
-			`reclaim { claimant { uids: "s0" } candidates { uids: ["t1"] } }`,
+			`reclaim { claimant { names: "s0" } candidates { names: ["t1"] } }`,
 			[]string{"t1"},
 			map[string]string{},
 			true, new(uint32(0)),
 		},
 		{
-			"no plugin has an opinion", ``, `reclaim { claimant { uids: "s0" } candidates { uids: ["t1"] } }`,
+			"no plugin has an opinion", ``, `reclaim { claimant { names: "s0" } candidates { names: ["t1"] } }`,
 			nil,
 			map[string]string{"t1": "NOT_IN_DECIDING_TIER"},
 			false, nil,
 		},
 		{
-			"no candidates at all", `tiers { plugins { gang {} } }`, `reclaim { claimant { uids: "s0" } candidates {} }`,
+			"no candidates at all", `tiers { plugins { gang {} } }`, `reclaim { claimant { names: "s0" } candidates {} }`,
 			nil,
 			map[string]string{},
 			true, new(uint32(0)),
@@ -123,7 +123,7 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 
 func TestExplainedVictimsTellEveryCheck(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { gang {} } plugins { proportion {} } }`)
-	const step = `reclaim { claimant { uids: "s0" } candidates { uids: ["t0", "t1"] } omit_names: true `
+	const step = `reclaim { claimant { names: "s0" } candidates { names: ["t0", "t1"] } omit_names: true `
 	plain, explained := ask(t, s, step+`}`).GetReclaim(), ask(t, s, step+`explain: true }`).GetReclaim()
 	require.Empty(t, plain.GetChecks())
 	require.Len(t, explained.GetChecks(), 4)
@@ -148,9 +148,9 @@ func TestOrders(t *testing.T) {
 			  pairs { left: 0 right: 1 less: true } }`,
 		},
 		{"jobs, by uid where no plugin tells them apart", `order { jobs {} }`, `order { items: [3, 2, 1, 0] ties: [4] }`},
-		{"tasks by index", `order { tasks { uids: ["t2", "t0", "t1"] } }`, `order { items: [0, 1, 2] ties: [3] }`},
+		{"tasks by index", `order { tasks { names: ["t2", "t0", "t1"] } }`, `order { items: [0, 1, 2] ties: [3] }`},
 		{
-			"victims, the last in service first", `order { tasks { uids: ["t0", "t1", "k0"] } claimant_task_uid: "s0" }`,
+			"victims, the last in service first", `order { tasks { names: ["t0", "t1", "k0"] } claimant_task_uid: "s0" }`,
 			`order { items: [1, 0, 8] ties: [2, 1] }`,
 		},
 		{"victims for a task by number", `order { tasks { indices: [0, 1] } claimant_task: 6 }`, `order { items: [1, 0] ties: [2] }`},
@@ -166,16 +166,16 @@ func TestAComparisonThatIsNoOrderIsFlagged(t *testing.T) {
 	// By index a comes before c, by age b before a, and c before b.
 	s := open(t, `queues { name: "q" } jobs { uid: "j" queue: "q" groups {
 	  tasks { uid: "a" index: 1 create_time: 20 } tasks { uid: "b" create_time: 10 } tasks { uid: "c" index: 2 create_time: 5 } } }`, ``)
-	first := ask(t, s, `order { tasks { uids: ["a", "b", "c"] } }`).GetOrder()
+	first := ask(t, s, `order { tasks { names: ["a", "b", "c"] } }`).GetOrder()
 	require.True(t, first.GetIntransitive())
-	second := ask(t, s, `order { tasks { uids: ["c", "b", "a"] } }`).GetOrder()
+	second := ask(t, s, `order { tasks { names: ["c", "b", "a"] } }`).GetOrder()
 	require.Equal(t, first.GetItems(), second.GetItems(), "it is one defined order all the same")
-	require.False(t, ask(t, s, `order { tasks { uids: ["a", "c"] } }`).GetOrder().GetIntransitive())
+	require.False(t, ask(t, s, `order { tasks { names: ["a", "c"] } }`).GetOrder().GetIntransitive())
 }
 
 func TestNodesAreScoredAndSaidWhyNot(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { binpack {} } plugins { node_group { strict: false } } }`)
-	row := ask(t, s, `nodes { tasks { uids: "best" } by_plugin: true explain: true }`).GetNodes().GetTasks()[0]
+	row := ask(t, s, `nodes { tasks { names: "best" } by_plugin: true explain: true }`).GetNodes().GetTasks()[0]
 	require.Equal(t, []uint32{0, 1}, row.GetNodes())
 	require.Equal(t, "binpack", row.GetPlugins()[0].GetPlugin())
 	require.Len(t, row.GetPlugins()[1].GetScores(), 2)
@@ -183,26 +183,26 @@ func TestNodesAreScoredAndSaidWhyNot(t *testing.T) {
 	requireAnswer(t, `nodes { tasks { task: 6 nodes: [0, 1] fits: [false, false] scores: [0, 0]
 	  unfit_nodes { node: 0 reason { plugin: "nodegroup" code: REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY queue: 1 } }
 	  unfit_nodes { node: 1 reason { code: REASON_CODE_INSUFFICIENT_RESOURCE dimension: 0 have: 3000 need: 3000 limit: 4000 } } } }`,
-		ask(t, s, `nodes { tasks { uids: "s0" } explain: true }`))
-	requireAnswer(t, `nodes { tasks { task: 9 nodes: 1 fits: true scores: 0 } }`, ask(t, s, `nodes { tasks { uids: "best" } top: 1 }`))
-	requireAnswer(t, `nodes { tasks { task: 6 } }`, ask(t, s, `nodes { tasks { uids: "s0" } top: 2 }`))
-	requireAnswer(t, `nodes { tasks { task: 9 nodes: 1 fits: true scores: 0 } }`, ask(t, s, `nodes { tasks { uids: "best" } nodes { names: "n1" } }`))
+		ask(t, s, `nodes { tasks { names: "s0" } explain: true }`))
+	requireAnswer(t, `nodes { tasks { task: 9 nodes: 1 fits: true scores: 0 } }`, ask(t, s, `nodes { tasks { names: "best" } top: 1 }`))
+	requireAnswer(t, `nodes { tasks { task: 6 } }`, ask(t, s, `nodes { tasks { names: "s0" } top: 2 }`))
+	requireAnswer(t, `nodes { tasks { task: 9 nodes: 1 fits: true scores: 0 } }`, ask(t, s, `nodes { tasks { names: "best" } nodes { names: "n1" } }`))
 }
 
 func TestAnEventOfSeveralTasksHappensWhollyOrNotAtAll(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } }`)
 	const question = `shares { fields: SHARE_FIELD_ALLOCATED queues { names: "web" } }`
 	before := ask(t, s, question)
-	for _, step := range []string{`allocate { tasks { uids: ["s0", "t0"] } }`, `allocate { tasks { uids: ["s0", "s0"] } }`, `deallocate { tasks { uids: ["t0", "s0"] } }`} {
+	for _, step := range []string{`allocate { tasks { names: ["s0", "t0"] } }`, `allocate { tasks { names: ["s0", "s0"] } }`, `deallocate { tasks { names: ["t0", "s0"] } }`} {
 		st := ask(t, s, step).GetError()
 		require.Equal(t, int32(codes.FailedPrecondition), st.GetCode(), step)
 		require.Equal(t, "WRONG_TASK_STATUS", errorInfo(t, st).GetReason())
 		require.True(t, proto.Equal(before, ask(t, s, question)))
 	}
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `allocate { tasks { uids: ["s0", "s1"] } nodes: [0, 1] }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `allocate { tasks { names: ["s0", "s1"] } nodes: [0, 1] }`))
 	after := ask(t, s, question).GetShares().GetPlugins()[0].GetQueues()[0]
 	require.Equal(t, []float64{6000, 0}, after.GetAllocated().GetAmounts())
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `deallocate { tasks { uids: ["s0", "s1"] } }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `deallocate { tasks { names: ["s0", "s1"] } }`))
 	tasks := ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()
 	require.Equal(t, apportionv1.TaskStatus_TASK_STATUS_RELEASING, tasks[6].GetStatus(), "that is the status afterwards unless another is given")
 	require.True(t, proto.Equal(before, ask(t, s, question)))
@@ -211,9 +211,9 @@ func TestAnEventOfSeveralTasksHappensWhollyOrNotAtAll(t *testing.T) {
 func TestAStatusAloneLeavesTheAccountsAsTheyAre(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } plugins { gang {} } }`)
 	before := ask(t, s, `shares {}`)
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { uids: "t0" } status: TASK_STATUS_FAILED }`))
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { names: "t0" } status: TASK_STATUS_FAILED }`))
 	require.True(t, proto.Equal(before, ask(t, s, `shares {}`)))
-	require.Equal(t, uint32(2), ask(t, s, `jobs { jobs { uids: "train" } }`).GetJobs().GetJobs()[0].GetReadyTasks())
+	require.Equal(t, uint32(2), ask(t, s, `jobs { jobs { names: "train" } }`).GetJobs().GetJobs()[0].GetReadyTasks())
 }
 
 func TestAJobIsAddedAndRemoved(t *testing.T) {
@@ -222,14 +222,14 @@ func TestAJobIsAddedAndRemoved(t *testing.T) {
 	requireAnswer(t, `add_job { job: 4 first_task: 10 task_count: 2 } changed: true`, ask(t, s, `add_job { dimensions: ["memory", "cpu"]
 	  job { name: "new" namespace: "a" queue: "web" groups { request { dimensions: 1 amounts: 500 } tasks { name: "p" } tasks { name: "q" } counts { count: 2 } } } }`))
 	require.Equal(t, []float64{500, 0}, ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()[11].GetRequest().GetAmounts())
-	require.Nil(t, ask(t, s, `allocatable { tasks { uids: "a/q" } }`).GetError())
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `remove_job { jobs { uids: ["a/new", "train"] } }`))
+	require.Nil(t, ask(t, s, `allocatable { tasks { names: "a/q" } }`).GetError())
+	requireAnswer(t, `done {} changed: true`, ask(t, s, `remove_job { jobs { names: ["a/new", "train"] } }`))
 
 	for step, want := range map[string]string{
-		`jobs { jobs { uids: "a/new" } }`:                                        `jobs.jobs.uids[0]: no job "a/new"`,
+		`jobs { jobs { names: "a/new" } }`:                                       `jobs.jobs.names[0]: no job "a/new"`,
 		`jobs { jobs { indices: 0 } }`:                                           `jobs.jobs.indices[0]: job 0 was removed`,
-		`allocatable { tasks { uids: "t0" } }`:                                   `allocatable.tasks.uids[0]: no task "t0"`,
-		`allocatable { tasks { uids: "a/q" } }`:                                  `allocatable.tasks.uids[0]: no task "a/q"`,
+		`allocatable { tasks { names: "t0" } }`:                                  `allocatable.tasks.names[0]: no task "t0"`,
+		`allocatable { tasks { names: "a/q" } }`:                                 `allocatable.tasks.names[0]: no task "a/q"`,
 		`reclaim { claimant { indices: 11 } }`:                                   `reclaim.claimant.indices[0]: task 11 was removed`,
 		`add_job {}`:                                                             `add_job.job: no job is given`,
 		`add_job { job { uid: "x" queue: "nope" } }`:                             `add_job.job.queue: no queue "nope"`,
@@ -243,7 +243,7 @@ func TestAJobIsAddedAndRemoved(t *testing.T) {
 	require.Equal(t, uint32(3), ask(t, s, `inspect {}`).GetInspect().GetJobCount())
 	requireAnswer(t, `done {} changed: true`, ask(t, s, `rollback {}`))
 	require.Equal(t, uint32(4), ask(t, s, `inspect {}`).GetInspect().GetJobCount())
-	require.Nil(t, ask(t, s, `allocatable { tasks { uids: "t0" } }`).GetError())
+	require.Nil(t, ask(t, s, `allocatable { tasks { names: "t0" } }`).GetError())
 }
 
 func TestAMarkThatIsNotThere(t *testing.T) {
@@ -270,9 +270,9 @@ func TestTheEnqueueActionAdmitsInItsOwnOrder(t *testing.T) {
 	    reasons { plugin: "proportion" code: REASON_CODE_ABOVE_REAL_CAPABILITY queue: 0 dimension: 0 have: 900 need: 200 limit: 1000 } } } } changed: true`,
 		ask(t, s, `enqueue { mode: ENQUEUE_MODE_ACTION }`))
 	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
-		ask(t, s, `enqueue { jobs { uids: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
+		ask(t, s, `enqueue { jobs { names: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
 	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
-		ask(t, s, `enqueue { jobs { uids: "large" } mode: ENQUEUE_MODE_ADMIT }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
+		ask(t, s, `enqueue { jobs { names: "large" } mode: ENQUEUE_MODE_ADMIT }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
 	all := ask(t, s, `enqueue { omit_names: true }`).GetEnqueue().GetJobs()
 	require.Len(t, all, 4)
 	require.Empty(t, all[0].GetUid())
@@ -283,35 +283,35 @@ func TestAJobThatTheSchedulerAdmitsIsBookedWithoutAVote(t *testing.T) {
 	  jobs { uid: "large" queue: "q" min_resources { dimensions: 0 amounts: 9000 } } jobs { uid: "small" queue: "q" min_resources { dimensions: 0 amounts: 200 } }`,
 		`tiers { plugins { overcommit {} } }`)
 	requireAnswer(t, `enqueue { jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } } } changed: true`,
-		ask(t, s, `enqueue { jobs { uids: "large" } mode: ENQUEUE_MODE_ADMIT }`))
+		ask(t, s, `enqueue { jobs { names: "large" } mode: ENQUEUE_MODE_ADMIT }`))
 	requireAnswer(t, `enqueue { jobs { job: 1 uid: "small" verdict { vote: VOTE_REJECT
 	    reasons { plugin: "overcommit" code: REASON_CODE_ABOVE_OVERCOMMIT queue: 0 dimension: 0 have: 9000 need: 200 limit: 1200 } } } } changed: true`,
-		ask(t, s, `enqueue { jobs { uids: "small" } }`))
+		ask(t, s, `enqueue { jobs { names: "small" } }`))
 }
 
 func TestEveryFaultyStepNamesItsFields(t *testing.T) {
 	for step, want := range map[string]string{
-		`shares { fields: [1, 99] }`:                                `shares.fields[1]: no field 99`,
-		`shares { explain { queues { names: "x" } } }`:              `shares.explain.queues.names[0]: no queue "x"`,
-		`shares { jobs { indices: 9 } }`:                            `shares.jobs.indices[0]: no job 9, there are 4`,
-		`enqueue { mode: 7 }`:                                       `enqueue.mode: no mode 7`,
-		`allocatable { mode: 7 }`:                                   `allocatable.mode: no mode 7`,
-		`allocatable { jointly: true }`:                             `allocatable.tasks: no task is named to be asked about jointly`,
-		`preemptive { tasks { uids: ["t0", "s0"] } jointly: true }`: `preemptive.tasks: tasks asked jointly belong to one queue, but task 0 is of "ml" and task 6 of "web"`,
-		`reclaim { claimant { uids: ["t0", "t1"] } }`:               `reclaim.claimant: exactly one task claims, not 2`,
-		`order {}`:                                                          `order.subject: no queues, jobs or tasks to order`,
-		`order { jobs {} claimant_task: 0 }`:                                `order.claimant: jobs have no order as victims`,
-		`order { queues {} claimant_task: 0 }`:                              `order.claimant: queues are ordered for a queue, not for a task`,
-		`order { tasks {} claimant_queue: 0 }`:                              `order.claimant: tasks are ordered for a task, not for a queue`,
-		`order { tasks {} claimant_task_uid: "x" }`:                         `order.claimant_task_uid.uids[0]: no task "x"`,
-		`order { tasks { indices: [1, 2, 1] } }`:                            `order.tasks: 1 is named twice`,
-		`nodes { nodes { indices: 2 names: "x" } }`:                         `nodes.nodes.indices[0]: no node 2, there are 2`,
-		`set_status { tasks { uids: "t0" } }`:                               `set_status.status: no status 0`,
-		`set_status { tasks { uids: "t0" } status: 77 }`:                    `set_status.status: no status 77`,
-		`allocate { tasks { uids: "s0" } nodes: [0, 1] }`:                   `allocate.nodes: 2 nodes for 1 tasks`,
-		`allocate { tasks { uids: "s0" } nodes: 9 }`:                        `allocate.node.indices[0]: no node 9, there are 2`,
-		`deallocate { tasks { uids: "t0" } status: TASK_STATUS_BOUND }`:     `deallocate.status: TASK_STATUS_BOUND is a status that holds resources`,
-		`remove_job { jobs { uids: "` + strings.Repeat("x", 1000) + `" } }`: `remove_job.jobs.uids[0]: no job "` + strings.Repeat("x", 253-len(`no job "`)) + `…`,
+		`shares { fields: [1, 99] }`:                                 `shares.fields[1]: no field 99`,
+		`shares { explain { queues { names: "x" } } }`:               `shares.explain.queues.names[0]: no queue "x"`,
+		`shares { jobs { indices: 9 } }`:                             `shares.jobs.indices[0]: no job 9, there are 4`,
+		`enqueue { mode: 7 }`:                                        `enqueue.mode: no mode 7`,
+		`allocatable { mode: 7 }`:                                    `allocatable.mode: no mode 7`,
+		`allocatable { jointly: true }`:                              `allocatable.tasks: no task is named to be asked about jointly`,
+		`preemptive { tasks { names: ["t0", "s0"] } jointly: true }`: `preemptive.tasks: tasks asked jointly belong to one queue, but task 0 is of "ml" and task 6 of "web"`,
+		`reclaim { claimant { names: ["t0", "t1"] } }`:               `reclaim.claimant: exactly one task claims, not 2`,
+		`order {}`:                                                           `order.subject: no queues, jobs or tasks to order`,
+		`order { jobs {} claimant_task: 0 }`:                                 `order.claimant: jobs have no order as victims`,
+		`order { queues {} claimant_task: 0 }`:                               `order.claimant: queues are ordered for a queue, not for a task`,
+		`order { tasks {} claimant_queue: 0 }`:                               `order.claimant: tasks are ordered for a task, not for a queue`,
+		`order { tasks {} claimant_task_uid: "x" }`:                          `order.claimant_task_uid.names[0]: no task "x"`,
+		`order { tasks { indices: [1, 2, 1] } }`:                             `order.tasks: 1 is named twice`,
+		`nodes { nodes { indices: 2 names: "x" } }`:                          `nodes.nodes.indices[0]: no node 2, there are 2`,
+		`set_status { tasks { names: "t0" } }`:                               `set_status.status: no status 0`,
+		`set_status { tasks { names: "t0" } status: 77 }`:                    `set_status.status: no status 77`,
+		`allocate { tasks { names: "s0" } nodes: [0, 1] }`:                   `allocate.nodes: 2 nodes for 1 tasks`,
+		`allocate { tasks { names: "s0" } nodes: 9 }`:                        `allocate.node.indices[0]: no node 9, there are 2`,
+		`deallocate { tasks { names: "t0" } status: TASK_STATUS_BOUND }`:     `deallocate.status: TASK_STATUS_BOUND is a status that holds resources`,
+		`remove_job { jobs { names: "` + strings.Repeat("x", 1000) + `" } }`: `remove_job.jobs.names[0]: no job "` + strings.Repeat("x", 253-len(`no job "`)) + `…`,
 	} {
 		t.Run(step[:min(len(step), 60)], func(t *testing.T) {
 			st := ask(t, open(t, contested, `tiers { plugins { proportion {} } }`), step).GetError()
@@ -331,7 +331,7 @@ func TestPairsOfTooManyThingsAreNotListed(t *testing.T) {
 	}
 	snapshot.WriteString(`} }`)
 	s := open(t, snapshot.String(), ``)
-	every := &apportionv1.Tasks{}
+	every := &apportionv1.Selector{}
 	for i := range uint32(1001) {
 		every.Indices = append(every.Indices, i)
 	}

@@ -46,9 +46,9 @@ jobs { uid: "wait" queue: "small" min_available: 1 min_resources { dimensions: 0
 	names := text.Names{Dimensions: []string{"cpu"}, Queues: []string{"small", "large"}}
 	s := open(t, snapshot, policy)
 	for _, step := range []string{
-		`enqueue {}`, `jobs {}`, `allocatable { tasks { uids: "w0" } explain: true }`, `preemptive { tasks { uids: "w0" } }`,
-		`reclaim { claimant { uids: "w0" } explain: true }`, `nodes { tasks { uids: "w0" } explain: true }`, `shares {}`,
-		`explain { jobs { uids: "wait" } }`,
+		`enqueue {}`, `jobs {}`, `allocatable { tasks { names: "w0" } explain: true }`, `preemptive { tasks { names: "w0" } }`,
+		`reclaim { claimant { names: "w0" } explain: true }`, `nodes { tasks { names: "w0" } explain: true }`, `shares {}`,
+		`explain { jobs { names: "wait" } }`,
 	} {
 		s.Texts(false)
 		plain := ask(t, s, step)
@@ -98,7 +98,7 @@ func TestTextsNameQueuesAsAChangeLeftThem(t *testing.T) {
 		parse(t, &apportionv1.Step{}, `enqueue {}`),
 		parse(t, &apportionv1.Step{}, `change { change { queues { name: "new" state: QUEUE_STATE_CLOSED } } }`),
 		parse(t, &apportionv1.Step{}, `add_job { job { uid: "b" queue: "new" min_resources { dimensions: 0 amounts: 1 } } }`),
-		parse(t, &apportionv1.Step{}, `enqueue { jobs { uids: "b" } }`),
+		parse(t, &apportionv1.Step{}, `enqueue { jobs { names: "b" } }`),
 	})
 	require.NoError(t, err)
 	require.Nil(t, answers[1].GetError())

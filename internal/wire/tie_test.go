@@ -110,13 +110,13 @@ func TestTiesBetweenTasksOfDifferentJobsAreBrokenByNames(t *testing.T) {
 // ties returns, by name, the tasks in order, the victims of a reclaim without candidates, and those in order of eviction.
 func ties(t *testing.T, m *model.Model, s *wire.Session) string {
 	t.Helper()
-	tasks := &apportionv1.Tasks{Uids: []string{"c-0", "a-0", "b-0"}}
+	tasks := &apportionv1.Selector{Names: []string{"c-0", "a-0", "b-0"}}
 	claimant := &apportionv1.OrderStep_ClaimantTaskUid{ClaimantTaskUid: "claim-0"}
 	text := ""
 	for _, step := range []*apportionv1.Step{
 		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Tasks{Tasks: tasks}}}},
 		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Tasks{Tasks: tasks}, Claimant: claimant}}},
-		{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Uids: []string{"claim-0"}}}}},
+		{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Names: []string{"claim-0"}}}}},
 	} {
 		answer, err := s.Ask(step)
 		require.NoError(t, err)

@@ -51,8 +51,8 @@ func victimsDecision(of func(*apportionv1.Answer) *apportionv1.VictimsAnswer) de
 
 // victimsStep contains the common fields of ReclaimStep and PreemptStep.
 type victimsStep interface {
-	GetClaimant() *apportionv1.Tasks
-	GetCandidates() *apportionv1.Tasks
+	GetClaimant() *apportionv1.Selector
+	GetCandidates() *apportionv1.Selector
 	GetEligibleOnly() bool
 	GetExplain() bool
 	GetOmitNames() bool

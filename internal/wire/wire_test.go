@@ -97,7 +97,7 @@ func TestStepsAreAnswered(t *testing.T) {
 			  standings { queue: 1 name: "web" rank: 0 } }`,
 		},
 		{
-			"allocatable each", `allocatable { tasks { indices: 3 uids: ["s0", "a/train-4"] } }`,
+			"allocatable each", `allocatable { tasks { indices: 3 names: ["s0", "a/train-4"] } }`,
 			`allocatable {
 			  tasks { task: 3 verdict { vote: VOTE_REJECT reasons { plugin: "proportion" code: REASON_CODE_ABOVE_DESERVED
 			    queue: 0 dimension: 0 have: 6000 need: 2000 limit: 5000 } } }
@@ -105,9 +105,9 @@ func TestStepsAreAnswered(t *testing.T) {
 			  tasks { task: 4 verdict { vote: VOTE_REJECT reasons { plugin: "proportion" code: REASON_CODE_ABOVE_DESERVED
 			    queue: 0 dimension: 0 have: 6000 need: 2000 limit: 5000 } } } }`,
 		},
-		{"preemptive jointly", `preemptive { tasks { uids: ["s0", "s1"] } jointly: true }`, `preemptive { tasks { verdict { vote: VOTE_PERMIT } } }`},
+		{"preemptive jointly", `preemptive { tasks { names: ["s0", "s1"] } jointly: true }`, `preemptive { tasks { verdict { vote: VOTE_PERMIT } } }`},
 		{
-			"enqueue", `enqueue { jobs { uids: "serve" } mode: ENQUEUE_MODE_ACTION }`,
+			"enqueue", `enqueue { jobs { names: "serve" } mode: ENQUEUE_MODE_ACTION }`,
 			`enqueue { jobs { job: 1 uid: "serve" verdict { vote: VOTE_PERMIT } } } changed: true`,
 		},
 	} {
@@ -119,11 +119,11 @@ func TestStepsAreAnswered(t *testing.T) {
 
 func TestAFaultyStepNamesItsFields(t *testing.T) {
 	s := open(t, twoQueues, proportional)
-	st := ask(t, s, `reclaim { claimant { uids: "nobody" } candidates { indices: [1, 99] } }`).GetError()
+	st := ask(t, s, `reclaim { claimant { names: "nobody" } candidates { indices: [1, 99] } }`).GetError()
 	require.Equal(t, int32(codes.InvalidArgument), st.GetCode())
 	require.Equal(t, "INVALID_STEP", errorInfo(t, st).GetReason())
 	require.Equal(t, []string{
-		`reclaim.claimant.uids[0]: no task "nobody"`,
+		`reclaim.claimant.names[0]: no task "nobody"`,
 		`reclaim.candidates.indices[1]: no task 99, there are 7`,
 	}, fields(t, st))
 }

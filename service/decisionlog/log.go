@@ -86,6 +86,10 @@ func New(o Options) *Log {
 	for _, name := range o.Settings.Mask {
 		// Lists of what a field names have its plural.
 		l.mask[name], l.mask[name+"s"] = true, true
+		if name == "uid" {
+			// Selectors name jobs and tasks by their uids.
+			l.mask["names"] = true
+		}
 	}
 	for _, cause := range []string{causeFull, causeOversize, causeSink} {
 		l.dropped.WithLabelValues(cause)

@@ -122,7 +122,7 @@ func TestMaskedFieldsAreNowhereInTheLine(t *testing.T) {
 	require.Greater(t, len(uid), 4)
 	for _, asked := range []string{uid, "secret-job"} {
 		_, _ = r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: servicetest.Named(snapshot, "cluster"), Steps: []*apportionv1.Step{
-			{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: &apportionv1.Jobs{Uids: []string{asked}}}}},
+			{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: &apportionv1.Selector{Names: []string{asked}}}}},
 			{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
 		}})
 	}

@@ -34,13 +34,13 @@ func ask(t *testing.T, r *servicetest.Replica) {
 			require.NoError(t, err)
 			_, err = r.CheckEnqueue(ctx, &apportionv1.CheckEnqueueRequest{Input: input})
 			require.NoError(t, err)
-			tasks := &apportionv1.Tasks{Indices: []uint32{0, 5, 9}}
+			tasks := &apportionv1.Selector{Indices: []uint32{0, 5, 9}}
 			_, err = r.CheckAllocatable(ctx, &apportionv1.CheckAllocatableRequest{
 				Input: input, Allocatable: &apportionv1.AllocatableStep{Tasks: tasks}, Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks},
 			})
 			require.NoError(t, err)
 			_, err = r.SelectVictims(ctx, &apportionv1.SelectVictimsRequest{Input: input, Question: &apportionv1.SelectVictimsRequest_Reclaim{
-				Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Tasks{Indices: []uint32{uint32(seed)}}, Explain: true},
+				Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Indices: []uint32{uint32(seed)}}, Explain: true},
 			}})
 			require.NoError(t, err)
 			_, err = r.ScoreNodes(ctx, &apportionv1.ScoreNodesRequest{Input: input, Nodes: &apportionv1.NodesStep{Tasks: tasks, Explain: true}})
@@ -51,7 +51,7 @@ func ask(t *testing.T, r *servicetest.Replica) {
 		// Faults of the input are answers too.
 		_, err := r.SelectVictims(ctx, &apportionv1.SelectVictimsRequest{
 			Input: servicetest.Named(servicetest.Snapshot(0), policy), Question: &apportionv1.SelectVictimsRequest_Preempt{
-				Preempt: &apportionv1.PreemptStep{Claimant: &apportionv1.Tasks{Uids: []string{"nobody"}}},
+				Preempt: &apportionv1.PreemptStep{Claimant: &apportionv1.Selector{Names: []string{"nobody"}}},
 			},
 		})
 		require.Error(t, err)

@@ -172,10 +172,10 @@ func (r *Replica) Converse(tb testing.TB, digest, policy string, batches ...[]*a
 
 // Steps ask and change something of every kind that a small cluster has an answer to.
 func Steps() []*apportionv1.Step {
-	task, several := &apportionv1.Tasks{Indices: []uint32{0}}, &apportionv1.Tasks{Indices: []uint32{0, 1, 2, 3}}
-	queues := &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}
+	task, several := &apportionv1.Selector{Indices: []uint32{0}}, &apportionv1.Selector{Indices: []uint32{0, 1, 2, 3}}
+	queues := &apportionv1.OrderStep_Queues{Queues: &apportionv1.Selector{}}
 	return []*apportionv1.Step{
-		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}}}},
+		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Jobs: &apportionv1.Selector{}}}},
 		{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{}}},
 		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
 		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}},
@@ -193,7 +193,7 @@ func Steps() []*apportionv1.Step {
 
 // Changes are steps of every kind that changes a small cluster.
 func Changes() []*apportionv1.Step {
-	task, job := &apportionv1.Tasks{Indices: []uint32{0}}, &apportionv1.Job{Uid: "added", Queue: "queue-00005", MinAvailable: 1}
+	task, job := &apportionv1.Selector{Indices: []uint32{0}}, &apportionv1.Job{Uid: "added", Queue: "queue-00005", MinAvailable: 1}
 	running := apportionv1.TaskStatus_TASK_STATUS_RUNNING
 	return []*apportionv1.Step{
 		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
@@ -201,7 +201,7 @@ func Changes() []*apportionv1.Step {
 		{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: task, Nodes: []uint32{0}}}},
 		{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: task, Status: running}}},
 		{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}},
-		{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: &apportionv1.Jobs{Indices: []uint32{0}}}}},
+		{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: &apportionv1.Selector{Indices: []uint32{0}}}}},
 		{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}},
 	}
 }

@@ -126,8 +126,8 @@ func TestJSONMayNameItsCharset(t *testing.T) {
 func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 	s := start(t, service.Options{}, web.Options{})
 	client := apportionv1connect.NewApportionServiceClient(s.http.Client(), s.http.URL)
-	input, task := servicetest.Named(servicetest.Snapshot(2), "cluster"), &apportionv1.Tasks{Indices: []uint32{1}}
-	job := &apportionv1.Jobs{Indices: []uint32{0}}
+	input, task := servicetest.Named(servicetest.Snapshot(2), "cluster"), &apportionv1.Selector{Indices: []uint32{1}}
+	job := &apportionv1.Selector{Indices: []uint32{0}}
 	victims := &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: task}}
 	tried := []string{
 		same(t, s.EvaluateShares, client.EvaluateShares, &apportionv1.EvaluateSharesRequest{Input: input}),

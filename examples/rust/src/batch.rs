@@ -133,7 +133,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         match step.step {
             Some(Step::AddJob(add)) => platform.submit(add.job.unwrap_or_default()).await,
             Some(Step::RemoveJob(remove)) => {
-                let gone = remove.jobs.unwrap_or_default().uids;
+                let gone = remove.jobs.unwrap_or_default().names;
                 platform.snapshot.jobs.retain(|job| !gone.contains(&job.uid));
             }
             _ => {

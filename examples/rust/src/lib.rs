@@ -183,8 +183,8 @@ pub fn input(snapshot: v1::Snapshot, policy: v1::Policy) -> Option<v1::Input> {
 }
 
 /// Tasks by their uids.
-pub fn tasks(uid: &[String]) -> Option<v1::Tasks> {
-    Some(v1::Tasks { uids: uid.to_vec(), ..Default::default() })
+pub fn tasks(uid: &[String]) -> Option<v1::Selector> {
+    Some(v1::Selector { names: uid.to_vec(), ..Default::default() })
 }
 
 /// A change that evicts a task, which waits again then.
@@ -206,7 +206,7 @@ pub mod steps {
     }
 
     pub fn jobs(uid: &[String]) -> Step {
-        Step::Jobs(v1::JobsStep { jobs: Some(v1::Jobs { uids: uid.to_vec(), ..Default::default() }), ..Default::default() })
+        Step::Jobs(v1::JobsStep { jobs: Some(v1::Selector { names: uid.to_vec(), ..Default::default() }), ..Default::default() })
     }
 
     pub fn allocatable(uid: &[String]) -> Step {

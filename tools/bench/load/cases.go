@@ -69,10 +69,10 @@ var (
 	taskQuestion = caseQuestion{
 		"default", apportionv1.ApportionService_CheckAllocatable_FullMethodName,
 		func(in *apportionv1.Input) proto.Message {
-			tasks := &apportionv1.Tasks{Indices: []uint32{7, 1007, 2007, 3007, 4007, 5007, 6007, 7007, 8007, 9007}}
+			tasks := &apportionv1.Selector{Indices: []uint32{7, 1007, 2007, 3007, 4007, 5007, 6007, 7007, 8007, 9007}}
 			return &apportionv1.CheckAllocatableRequest{
 				Input: in, Allocatable: &apportionv1.AllocatableStep{Tasks: tasks},
-				Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Indices: tasks.GetIndices()[:1]}},
+				Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Selector{Indices: tasks.GetIndices()[:1]}},
 			}
 		},
 	}

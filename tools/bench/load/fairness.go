@@ -183,7 +183,7 @@ func expensiveQuestions(ctx context.Context, conn *grpc.ClientConn) (expensive [
 	standard := generate.Standard()
 	return []request{
 		encode(apportionv1.ApportionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
-			Input: input(standard, "default"), Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}, Jobs: &apportionv1.Jobs{}},
+			Input: input(standard, "default"), Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}, Jobs: &apportionv1.Selector{}},
 		}),
 		encode(apportionv1.ApportionService_ScoreNodes_FullMethodName, &apportionv1.ScoreNodesRequest{
 			Input: input(standard, "default"), Nodes: &apportionv1.NodesStep{Tasks: first(2000), Top: 1},
@@ -191,7 +191,7 @@ func expensiveQuestions(ctx context.Context, conn *grpc.ClientConn) (expensive [
 		encode(apportionv1.ApportionService_Simulate_FullMethodName, &apportionv1.SimulateRequest{
 			Input: input(standard, "default"), Steps: []*apportionv1.Step{
 				{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
-					Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}},
+					Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Selector{}},
 				}}},
 				{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: first(1)}}},
 			},
@@ -214,8 +214,8 @@ func hold(ctx context.Context, conn *grpc.ClientConn, in *apportionv1.Input) err
 }
 
 // first names the first tasks by number.
-func first(n int) *apportionv1.Tasks {
-	tasks := &apportionv1.Tasks{Indices: make([]uint32, n)}
+func first(n int) *apportionv1.Selector {
+	tasks := &apportionv1.Selector{Indices: make([]uint32, n)}
 	for i := range tasks.Indices {
 		tasks.Indices[i] = uint32(i)
 	}

@@ -82,14 +82,8 @@ func namedBy(of proto.Message, in *apportionv1.Input, random *rand.Rand) proto.M
 	switch of.(type) {
 	case *apportionv1.Input:
 		return in
-	case *apportionv1.Jobs:
-		return &apportionv1.Jobs{Indices: number(8)}
-	case *apportionv1.Tasks:
-		return &apportionv1.Tasks{Indices: number(20)}
-	case *apportionv1.Nodes:
-		return &apportionv1.Nodes{Indices: number(8)}
-	case *apportionv1.Queues:
-		return &apportionv1.Queues{Indices: number(4)}
+	case *apportionv1.Selector:
+		return &apportionv1.Selector{Indices: number(4)}
 	case *apportionv1.Change:
 		return &apportionv1.Change{
 			AsOf: new(random.Int64()), Queues: []*apportionv1.Queue{{Name: "added", Weight: new(uint32(1 + random.IntN(9)))}},

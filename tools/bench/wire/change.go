@@ -200,7 +200,7 @@ func change(ctx context.Context, r *run, line *sample.Line) error {
 // deservedOfTen asks what ten queues deserve.
 func deservedOfTen() *apportionv1.SharesStep {
 	return &apportionv1.SharesStep{
-		Queues: &apportionv1.Queues{Indices: []uint32{0, 100, 200, 300, 400, 500, 600, 700, 800, 900}},
+		Queues: &apportionv1.Selector{Indices: []uint32{0, 100, 200, 300, 400, 500, 600, 700, 800, 900}},
 		Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_DESERVED},
 	}
 }

@@ -63,14 +63,14 @@ func choose(snapshot *apportionv1.Snapshot) held {
 // allocatable asks about tasks in one step.
 func allocatable(tasks ...uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Allocatable{
-		Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Tasks{Indices: tasks}},
+		Allocatable: &apportionv1.AllocatableStep{Tasks: &apportionv1.Selector{Indices: tasks}},
 	}}
 }
 
 // enqueue asks about jobs in one step.
 func enqueue(jobs ...uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{
-		Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Indices: jobs}, OmitNames: true},
+		Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Selector{Indices: jobs}, OmitNames: true},
 	}}
 }
 

@@ -143,7 +143,7 @@ const mostForeseen = 4;
 export function QueueNext({ waiting }: { waiting: readonly number[] }) {
   const { cluster, policy, route } = usePage();
   const first = waiting.slice(0, mostForeseen).map((j) => cluster.jobs[j]?.uid || cluster.jobName(j));
-  const steps = useMemo<StepJson[] | undefined>(() => (first.length === 0 ? undefined : [{ explain: { jobs: { uids: first } } }]), [first.join("\n")]);
+  const steps = useMemo<StepJson[] | undefined>(() => (first.length === 0 ? undefined : [{ explain: { jobs: { names: first } } }]), [first.join("\n")]);
   const jobs = useSteps(steps, policy).answer?.answers[0]?.explain?.jobs ?? [];
   if (jobs.length === 0) {
     return null;

@@ -48,7 +48,7 @@ export function JobPanel({ name, heading = "h2" }: { name: string; heading?: "h1
   const { cluster, policy, route } = usePage();
   const index = cluster.jobIndex(name);
   const uid = cluster.jobs[index ?? -1]?.uid || name;
-  const steps = useMemo<StepJson[] | undefined>(() => (index === undefined ? undefined : [{ explain: { jobs: { uids: [uid] } } }]), [index, uid]);
+  const steps = useMemo<StepJson[] | undefined>(() => (index === undefined ? undefined : [{ explain: { jobs: { names: [uid] } } }]), [index, uid]);
   const { answer, fault } = useSteps(steps, policy);
   const Heading = heading;
   if (index === undefined) {

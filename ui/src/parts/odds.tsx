@@ -13,7 +13,7 @@ function useOdds(uid: string): Odds | undefined {
   const { opened, policy } = usePage();
   const key = opened.ledger === "" || opened.restricted ? undefined : `odds ${opened.ledger} ${uid} ${opened.digest} ${policy.name}`;
   const { answer } = useAsked(key, (signal) => foreseen({
-    input: inputOf(opened, policy, undefined), forecast: { job: { uids: [uid] }, runs: 100, seed: "1", arrivals: true, remembered: opened.ledger },
+    input: inputOf(opened, policy, undefined), forecast: { job: { names: [uid] }, runs: 100, seed: "1", arrivals: true, remembered: opened.ledger },
   }, signal), 0, opened.digest);
   return oddsOf(answer?.forecast);
 }

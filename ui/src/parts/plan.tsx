@@ -15,7 +15,7 @@ const most = 50;
 export function PlanPanel({ index }: { index: number }) {
   const { cluster, dimension, policy, route } = usePage();
   const uid = cluster.jobs[index]?.uid || cluster.jobName(index);
-  const steps = useMemo<StepJson[]>(() => [{ plan: { job: { uids: [uid] } } }], [uid]);
+  const steps = useMemo<StepJson[]>(() => [{ plan: { job: { names: [uid] } } }], [uid]);
   const { answer, fault, pending } = useSteps(steps, policy);
   const plan = pending ? undefined : answer?.answers[0]?.plan;
   const shade = useMemo(() => shadeOf(cluster, [], dimension, "use"), [cluster, dimension]);

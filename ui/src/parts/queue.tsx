@@ -78,7 +78,7 @@ export function QueueJobs({ name, job, selected, next }: { name: string; job: (n
   const index = cluster.queueIndex(name);
   const own = useMemo(() => cluster.jobs.flatMap((j, i) => (j?.queue === name ? [i] : [])), [cluster, name]);
   // If the server refuses to order that many jobs, they are shown as in the snapshot.
-  const steps = useMemo<StepJson[] | undefined>(() => (own.length === 0 ? undefined : [{ order: { jobs: { uids: own.map((j) => cluster.jobs[j]?.uid || cluster.jobName(j)) } } }]), [own.map((j) => cluster.jobName(j)).join("\n")]);
+  const steps = useMemo<StepJson[] | undefined>(() => (own.length === 0 ? undefined : [{ order: { jobs: { names: own.map((j) => cluster.jobs[j]?.uid || cluster.jobName(j)) } } }]), [own.map((j) => cluster.jobName(j)).join("\n")]);
   const { answer } = useSteps(steps, policy);
   const waiting = useWaiting().answer;
   const explained = useMemo(() => new Map(causesOf(waiting).map((e) => [e.job ?? 0, e])), [waiting]);

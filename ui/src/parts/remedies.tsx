@@ -19,7 +19,7 @@ const pause = 300;
 export function RemediesPanel({ index }: { index: number }) {
   const { cluster, opened, policy, route } = usePage();
   const uid = cluster.jobs[index]?.uid || cluster.jobName(index);
-  const steps = useMemo<StepJson[]>(() => [{ remedies: { job: { uids: [uid] } } }], [uid]);
+  const steps = useMemo<StepJson[]>(() => [{ remedies: { job: { names: [uid] } } }], [uid]);
   const { answer, pending } = useSteps(steps, policy, undefined, pause);
   const path = pending || answer === undefined ? "" : opened.patches;
   const patches = useAsked(path === "" ? undefined : `patches ${opened.digest} ${policy.name} ${uid}`, (signal) => patchesOf(path, answer as Answers, signal)).answer;

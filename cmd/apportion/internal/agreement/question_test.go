@@ -44,9 +44,9 @@ func (a *asked) on(snapshot *apportionv1.Snapshot, steps ...*apportionv1.Step) [
 	return answered.Answers
 }
 
-func uids(uid ...string) *apportionv1.Jobs { return &apportionv1.Jobs{Uids: uid} }
+func uids(uid ...string) *apportionv1.Selector { return &apportionv1.Selector{Names: uid} }
 
-func explain(jobs *apportionv1.Jobs) *apportionv1.Step {
+func explain(jobs *apportionv1.Selector) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: jobs}}}
 }
 
@@ -55,7 +55,7 @@ func plan(uid string, means apportionv1.PlanMeans) *apportionv1.Step {
 }
 
 func planTasks(means apportionv1.PlanMeans, tasks ...uint32) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Tasks{Indices: tasks}, Means: means}}}
+	return &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Selector{Indices: tasks}, Means: means}}}
 }
 
 func change(c *apportionv1.Change) *apportionv1.Step {
@@ -331,7 +331,7 @@ func (j *job) apply() {
 // evict is the step in which running tasks are gone and wait again.
 func evict(tasks []uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Tasks{Indices: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
+		Tasks: &apportionv1.Selector{Indices: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
 	}}}
 }
 

@@ -69,7 +69,7 @@ func (p *Plan) Evictable(o *Outcome, except map[string]bool, ask func(*apportion
 	limit := uint64(max(leastConsidered, consideredPerTask*len(p.snapshot.Tasks)))
 	for questions := 0; len(claimants) > 0 && (questions < mostQuestions || len(except) > 0); questions++ {
 		answer, err := ask(&apportionv1.Step{Step: &apportionv1.Step_Evictable{Evictable: &apportionv1.EvictableStep{
-			Claimants: &apportionv1.Tasks{Indices: claimants}, Limit: limit,
+			Claimants: &apportionv1.Selector{Indices: claimants}, Limit: limit,
 		}}})
 		if err != nil {
 			return nil, err

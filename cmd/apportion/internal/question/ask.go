@@ -334,7 +334,7 @@ func TaskIDs(snapshot *lookup.Snapshot, names []string) ([]string, error) {
 func SharesStep(queues ...string) *apportionv1.Step {
 	ask := &apportionv1.SharesStep{}
 	if len(queues) > 0 {
-		ask.Queues = &apportionv1.Queues{Names: queues}
+		ask.Queues = &apportionv1.Selector{Names: queues}
 	}
 	return &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: ask}}
 }
@@ -348,7 +348,7 @@ func (q *Question) WithShares(step *apportionv1.Step, queue string) []*apportion
 }
 
 // ExplainStep asks why jobs wait; nil: all that wait.
-func ExplainStep(jobs *apportionv1.Jobs) *apportionv1.Step {
+func ExplainStep(jobs *apportionv1.Selector) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: jobs}}}
 }
 

@@ -96,12 +96,12 @@ func (p *Printer) fields(message proto.Message) {
 }
 
 // claimant is the number of the task that a selection names.
-func (p *Printer) claimant(tasks *apportionv1.Tasks) uint32 {
+func (p *Printer) claimant(tasks *apportionv1.Selector) uint32 {
 	if len(tasks.GetIndices()) > 0 {
 		return tasks.GetIndices()[0]
 	}
-	if len(tasks.GetUids()) > 0 {
-		if number, err := p.Snapshot.Task(tasks.GetUids()[0]); err == nil {
+	if len(tasks.GetNames()) > 0 {
+		if number, err := p.Snapshot.Task(tasks.GetNames()[0]); err == nil {
 			return number
 		}
 	}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -86,7 +87,7 @@ func (w *work) checkNodes(step *apportionv1.Step) error {
 // orderQueues orders all queues if the step names nothing.
 func (*work) orderQueues(step *apportionv1.Step) error {
 	if order := step.GetOrder(); order.GetSubject() == nil {
-		order.Subject = &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{}}
+		order.Subject = &apportionv1.OrderStep_Queues{Queues: &apportionv1.Selector{}}
 	}
 	return nil
 }
@@ -94,13 +95,13 @@ func (*work) orderQueues(step *apportionv1.Step) error {
 // required reports whether the first field of a step must select something: tasks, or jobs that are withdrawn. In other steps everything is
 // selected if nothing is.
 func required(first protoreflect.FieldDescriptor) bool {
-	return isSelection(first) && (first.Message().FullName() == nameOf[*apportionv1.Tasks]() ||
+	return isSelection(first) && (first.Name() == "tasks" || strings.HasPrefix(string(first.Name()), "claimant") ||
 		first.Parent().FullName() == nameOf[*apportionv1.RemoveJobStep]())
 }
 
 // selected returns what a field selects.
 func selected(m protoreflect.Message, selection protoreflect.FieldDescriptor) []uint32 {
-	message, _ := m.Get(selection).Message().Interface().(interface{ GetIndices() []uint32 })
+	message, _ := m.Get(selection).Message().Interface().(*apportionv1.Selector)
 	return message.GetIndices()
 }
 

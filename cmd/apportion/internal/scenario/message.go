@@ -11,25 +11,19 @@ import (
 	"github.com/apportion/apportion/internal/tree"
 )
 
-// isSelection reports whether a field is a message of indices and names, as Queues.
+// isSelection reports whether a field is a Selector.
 func isSelection(f protoreflect.FieldDescriptor) bool {
-	if f == nil || f.Message() == nil || f.IsList() {
-		return false
-	}
-	switch f.Message().FullName() {
-	case nameOf[*apportionv1.Queues](), nameOf[*apportionv1.Jobs](), nameOf[*apportionv1.Tasks](), nameOf[*apportionv1.Nodes]():
-		return true
-	}
-	return false
+	return f != nil && f.Message() != nil && !f.IsList() && f.Message().FullName() == nameOf[*apportionv1.Selector]()
 }
 
 // find returns how the names in a field become indices; nil for a field that holds none.
 func (w *work) find(f protoreflect.FieldDescriptor) func(string) (uint32, error) {
 	if isSelection(f) {
-		return map[protoreflect.FullName]func(string) (uint32, error){
-			nameOf[*apportionv1.Queues](): w.snapshot.Queue, nameOf[*apportionv1.Jobs](): w.snapshot.Job,
-			nameOf[*apportionv1.Tasks](): w.snapshot.Task, nameOf[*apportionv1.Nodes](): w.snapshot.Node,
-		}[f.Message().FullName()]
+		return map[protoreflect.Name]func(string) (uint32, error){
+			"queues": w.snapshot.Queue, "jobs": w.snapshot.Job, "job": w.snapshot.Job, "of": w.snapshot.Job,
+			"tasks": w.snapshot.Task, "claimant": w.snapshot.Task, "claimants": w.snapshot.Task, "candidates": w.snapshot.Task,
+			"nodes": w.snapshot.Node, "node": w.snapshot.Node,
+		}[f.Name()]
 	}
 	return map[protoreflect.FullName]func(string) (uint32, error){
 		"apportion.v1.AllocateStep.nodes":       w.snapshot.Node,

@@ -60,18 +60,18 @@ func firstMark(_ *form, a *apportionv1.Answer) any {
 	return "ok"
 }
 
-func allocatable(tasks *apportionv1.Tasks) *apportionv1.Step {
+func allocatable(tasks *apportionv1.Selector) *apportionv1.Step {
 	step := &apportionv1.AllocatableStep{Tasks: tasks, Jointly: true, Mode: apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION}
 	return &apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: step}}
 }
 
 func joint(_ *form, a *apportionv1.Answer) any { return jointVerdict(a.GetAllocatable().GetTasks()) }
 
-func allocate(tasks *apportionv1.Tasks) *apportionv1.Step {
+func allocate(tasks *apportionv1.Selector) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: tasks}}}
 }
 
-func deallocate(tasks *apportionv1.Tasks) *apportionv1.Step {
+func deallocate(tasks *apportionv1.Selector) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: tasks}}}
 }
 
@@ -100,7 +100,7 @@ func (p *plan) events(events []Operation) {
 // use asks for what all queues and one job use.
 func (p *plan) use(job uint32) {
 	step := &apportionv1.SharesStep{
-		Jobs:   &apportionv1.Jobs{Indices: []uint32{job}},
+		Jobs:   &apportionv1.Selector{Indices: []uint32{job}},
 		Fields: []apportionv1.ShareField{apportionv1.ShareField_SHARE_FIELD_ALLOCATED, apportionv1.ShareField_SHARE_FIELD_SHARE},
 	}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: step}}, inside("events", queuesKey), "",

@@ -10,7 +10,7 @@ import (
 
 // orders asks for the order of the queues that the policy keeps accounts of, and of all jobs.
 func (p *plan) orders(keys ...string) {
-	queues := &apportionv1.Queues{}
+	queues := &apportionv1.Selector{}
 	if p.hasTree() {
 		queues.Indices = make([]uint32, len(p.queueNames))
 		for q := range queues.Indices {
@@ -20,7 +20,7 @@ func (p *plan) orders(keys ...string) {
 	step := &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: queues}, Pairs: true}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: step}}, at(append(slices.Clone(keys), "queueOrder")...), "",
 		func(f *form, a *apportionv1.Answer) any { return orderOf(a.GetOrder(), f.queue) })
-	step = &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}, Pairs: true}
+	step = &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Selector{}}, Pairs: true}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Order{Order: step}}, at(append(slices.Clone(keys), "jobOrder")...), "",
 		func(f *form, a *apportionv1.Answer) any { return orderOf(a.GetOrder(), f.job) })
 }
@@ -28,7 +28,7 @@ func (p *plan) orders(keys ...string) {
 // victimQueues asks in which order queues lose tasks.
 func (p *plan) victimQueues(questions []VictimQueues) {
 	for _, question := range questions {
-		queues := &apportionv1.Queues{}
+		queues := &apportionv1.Selector{}
 		for _, name := range question.Queues {
 			if q, ok := p.queues[name]; ok {
 				queues.Indices = append(queues.Indices, q)
@@ -114,7 +114,7 @@ func (p *plan) preempts(questions []Eviction) {
 }
 
 // evictionOrder asks in which order all candidates would be evicted, chosen or not.
-func (p *plan) evictionOrder(of string, claimant, candidates *apportionv1.Tasks) {
+func (p *plan) evictionOrder(of string, claimant, candidates *apportionv1.Selector) {
 	if len(claimant.Indices) == 0 {
 		return
 	}

@@ -86,7 +86,7 @@ var everything []apportionv1.ShareField
 // shares asks for the accounts of all queues and jobs. Its parts go under keys: queues, drfJobs, hdrfTree, verdicts.overused, and, at the
 // root, hierarchyReady.
 func (p *plan) shares(fields []apportionv1.ShareField, keys ...string) {
-	step := &apportionv1.SharesStep{Jobs: &apportionv1.Jobs{}, Fields: fields, Tree: true}
+	step := &apportionv1.SharesStep{Jobs: &apportionv1.Selector{}, Fields: fields, Tree: true}
 	p.ask(&apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: step}}, at(keys...), "", func(f *form, a *apportionv1.Answer) any {
 		if a.GetShares() == nil {
 			return object{queuesKey: unanswered}

@@ -11,7 +11,7 @@ func (p *plan) verdicts(keys ...string) {
 	under := func(names ...string) place { return at(slices.Concat(keys, []string{"verdicts"}, names)...) }
 	pending := p.pending()
 	if len(pending) > 0 {
-		tasks := &apportionv1.Tasks{Indices: pending}
+		tasks := &apportionv1.Selector{Indices: pending}
 		allocatable := &apportionv1.AllocatableStep{Tasks: tasks}
 		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: allocatable}}, under(allocatableKey), noTask,
 			func(f *form, a *apportionv1.Answer) any { return taskVerdicts(f, a.GetAllocatable().GetTasks()) })
@@ -27,7 +27,7 @@ func (p *plan) verdicts(keys ...string) {
 		if len(tasks) == 0 {
 			continue
 		}
-		step := &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Indices: tasks}, Jointly: true}
+		step := &apportionv1.PreemptiveStep{Tasks: &apportionv1.Selector{Indices: tasks}, Jointly: true}
 		where := under("preemptiveAllPendingOfJob", p.jobNames[j])
 		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: step}}, where, noTask,
 			func(_ *form, a *apportionv1.Answer) any { return jointVerdict(a.GetPreemptive().GetTasks()) })
@@ -91,11 +91,11 @@ func invalidity(reasons []*apportionv1.Reason) any {
 // enqueue asks which jobs may enter, one after the other, and what their queues have admitted then.
 func (p *plan) enqueue(jobs []string) {
 	for _, name := range jobs {
-		step := &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{}, Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_VOTES}
+		step := &apportionv1.EnqueueStep{Jobs: &apportionv1.Selector{}, Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_VOTES}
 		if j, ok := p.jobs[name]; ok {
 			step.Jobs.Indices = []uint32{j}
 		} else {
-			step.Jobs.Uids = []string{name}
+			step.Jobs.Names = []string{name}
 		}
 		where := func(f *form, v any) { next("enqueue")(f, object{"job": name, "verdict": v}) }
 		p.ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: step}}, where, noJob, func(_ *form, a *apportionv1.Answer) any {

@@ -92,14 +92,14 @@ func (a *fairAsked) answer(ctx context.Context, q recording.FairQuestion) (any, 
 		return a.shares.GetStandings()[a.queues[q.Queue]].GetOverused(), nil
 	case "enqueue":
 		answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Enqueue{
-			Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Jobs{Uids: []string{q.Job}}},
+			Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Selector{Names: []string{q.Job}}},
 		}})
 		if err != nil {
 			return nil, err
 		}
 		return a.verdict(answer.GetEnqueue().GetJobs()[0].GetVerdict()), nil
 	case allocatableKey:
-		answer, err := a.ask(ctx, jointlyAllocatable(&apportionv1.Tasks{Uids: q.Tasks}))
+		answer, err := a.ask(ctx, jointlyAllocatable(&apportionv1.Selector{Names: q.Tasks}))
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (a *fairAsked) answer(ctx context.Context, q recording.FairQuestion) (any, 
 	return nil, fmt.Errorf("no question %q", q.Kind)
 }
 
-func jointlyAllocatable(tasks *apportionv1.Tasks) *apportionv1.Step {
+func jointlyAllocatable(tasks *apportionv1.Selector) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Allocatable{
 		Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: true},
 	}}
@@ -146,7 +146,7 @@ func (a *fairAsked) inOrder(ctx context.Context) ([]uint32, error) {
 		return nil, nil
 	}
 	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Order{
-		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Queues{Indices: leaves}}},
+		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Queues{Queues: &apportionv1.Selector{Indices: leaves}}},
 	}})
 	return answer.GetOrder().GetItems(), err
 }
@@ -203,11 +203,11 @@ func (a *fairAsked) verdict(v *apportionv1.Verdict) any {
 
 func (a *fairAsked) reclaim(ctx context.Context, q recording.FairQuestion) (any, error) {
 	step := &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Uids: q.Claimant}, Candidates: &apportionv1.Tasks{Uids: q.Candidates},
+		Claimant: &apportionv1.Selector{Names: q.Claimant}, Candidates: &apportionv1.Selector{Names: q.Candidates},
 		Room: apportionv1.ClaimRoom_CLAIM_ROOM_CLUSTER,
 	}
 	if node, err := strconv.ParseUint(fmt.Sprint(q.Room), 10, 32); err == nil {
-		step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Nodes{Indices: []uint32{uint32(node)}}
+		step.Room, step.Node = apportionv1.ClaimRoom_CLAIM_ROOM_NODE, &apportionv1.Selector{Indices: []uint32{uint32(node)}}
 	}
 	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
 	if err != nil {

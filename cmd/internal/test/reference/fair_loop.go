@@ -78,7 +78,7 @@ func (l *fairLoop) candidates(ctx context.Context) ([]candidate, error) {
 			return nil, err
 		}
 		for _, block := range blocks {
-			tasks := &apportionv1.Tasks{Indices: block}
+			tasks := &apportionv1.Selector{Indices: block}
 			list = append(list, candidate{tasks: block})
 			steps = append(steps, jointlyAllocatable(tasks), &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
 				Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: true},
@@ -119,7 +119,7 @@ func (l *fairLoop) start(ctx context.Context, block, nodes []uint32) error {
 			l.cluster.tasks[t].node = int(nodes[i])
 		}
 	}
-	tasks := &apportionv1.Tasks{Indices: block}
+	tasks := &apportionv1.Selector{Indices: block}
 	return l.all(ctx,
 		&apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: tasks, Nodes: nodes}}},
 		&apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{
@@ -130,7 +130,7 @@ func (l *fairLoop) start(ctx context.Context, block, nodes []uint32) error {
 // evictFor asks for a plan for a block and carries it out: the victims are pending again, the block runs.
 func (l *fairLoop) evictFor(ctx context.Context, block []uint32) error {
 	answer, err := l.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Tasks{Indices: block}, Candidates: &apportionv1.Tasks{Indices: l.cluster.candidates()},
+		Claimant: &apportionv1.Selector{Indices: block}, Candidates: &apportionv1.Selector{Indices: l.cluster.candidates()},
 		Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}}})
 	if err != nil || !answer.GetReclaim().GetPlan().GetMade() {
@@ -145,7 +145,7 @@ func (l *fairLoop) evictFor(ctx context.Context, block []uint32) error {
 	l.evictions += len(victims)
 	if len(victims) > 0 {
 		err = l.all(ctx, &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-			Tasks: &apportionv1.Tasks{Indices: victims}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
+			Tasks: &apportionv1.Selector{Indices: victims}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
 		}}})
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ func ReadKueueQuestion(line recording.Line) (*KueueQuestion, error) {
 			{Plugin: &apportionv1.Plugin_Kueue{Kueue: settings}},
 		}}}}},
 	}}
-	every := &apportionv1.Jobs{}
+	every := &apportionv1.Selector{}
 	for i := range snapshot.GetJobs() {
 		every.Indices = append(every.Indices, uint32(i))
 	}
@@ -62,7 +62,7 @@ func ReadKueueQuestion(line recording.Line) (*KueueQuestion, error) {
 		shares,
 		{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{Jobs: every}}},
 		{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{}}},
-		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{}}}}},
+		{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Selector{}}}}},
 		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
 		{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_VOTES}}},
 		shares,

@@ -224,7 +224,7 @@ func (a *fairAsked) row(r *apportionv1.Resource) []any {
 // preemptive is the answer to `preemptive`.
 func (a *fairAsked) preemptive(ctx context.Context, task string) (any, error) {
 	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{
-		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Tasks{Uids: []string{task}}},
+		Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Selector{Names: []string{task}}},
 	}})
 	if err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func (a *fairAsked) jobsInOrder(ctx context.Context, queue string) ([]uint32, er
 		return nil, nil
 	}
 	answer, err := a.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Order{
-		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Jobs{Indices: jobs}}},
+		Order: &apportionv1.OrderStep{Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Selector{Indices: jobs}}},
 	}})
 	return answer.GetOrder().GetItems(), err
 }

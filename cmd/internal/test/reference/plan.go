@@ -102,13 +102,13 @@ func (p *plan) form(answers []*apportionv1.Answer, basis *apportionv1.Basis) (ob
 }
 
 // taskRefs refers to tasks by number, and to those that are not in the snapshot by name.
-func (p *plan) taskRefs(names ...string) *apportionv1.Tasks {
-	refs := &apportionv1.Tasks{}
+func (p *plan) taskRefs(names ...string) *apportionv1.Selector {
+	refs := &apportionv1.Selector{}
 	for _, name := range names {
 		if t, ok := p.tasks[name]; ok {
 			refs.Indices = append(refs.Indices, t)
 		} else {
-			refs.Uids = append(refs.Uids, name)
+			refs.Names = append(refs.Names, name)
 		}
 	}
 	return refs

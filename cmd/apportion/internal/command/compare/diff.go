@@ -350,7 +350,7 @@ func (s *side) decideAlone(ctx context.Context, session *client.Session) error {
 	for _, e := range answers[1].GetExplain().GetJobs() {
 		if e.GetVerdict() == apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED && e.GetKueue() == nil {
 			steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-				Job: &apportionv1.Jobs{Indices: []uint32{e.GetJob()}},
+				Job: &apportionv1.Selector{Indices: []uint32{e.GetJob()}},
 			}}})
 		}
 	}

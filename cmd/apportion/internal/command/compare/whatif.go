@@ -182,7 +182,7 @@ func submit(ctx context.Context, q *question.Question, s *submission.Submission)
 	if err := q.Undivided(); err != nil {
 		return err
 	}
-	larger, indices := q.Lookup, &apportionv1.Jobs{}
+	larger, indices := q.Lookup, &apportionv1.Selector{}
 	steps := []*apportionv1.Step{question.SharesStep()}
 	for _, job := range s.Jobs {
 		var index uint32
@@ -315,7 +315,7 @@ func compared(
 	}
 	asked := [2][]string{held(before.Waiting, after.Waiting, jobs), held(after.Waiting, before.Waiting, jobs)}
 	err = both(func(i int) error {
-		answers, err := question.AnswersOf(ctx, sessions[i], question.ExplainStep(&apportionv1.Jobs{Uids: asked[i]}))
+		answers, err := question.AnswersOf(ctx, sessions[i], question.ExplainStep(&apportionv1.Selector{Names: asked[i]}))
 		if err == nil {
 			sides[i].Held = answers[0].GetExplain()
 		}

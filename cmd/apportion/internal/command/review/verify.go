@@ -122,7 +122,7 @@ func questions(snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 			})
 		}); waits && len(steps) <= mostPlans {
 			steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{
-				Job: &apportionv1.Jobs{Indices: []uint32{uint32(j)}},
+				Job: &apportionv1.Selector{Indices: []uint32{uint32(j)}},
 			}}})
 		}
 	}

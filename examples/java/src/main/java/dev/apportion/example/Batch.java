@@ -76,11 +76,11 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
   private void place(Session session, Job.Builder job) throws StatusException, InterruptedException {
     var tasks = tasks(snapshot.getJobsBuilderList());
     var mark = session.ask(Step.newBuilder().setMark(MarkStep.getDefaultInstance())).get(0).getMark().getMark();
-    var standing = Step.newBuilder().setJobs(JobsStep.newBuilder().setJobs(Jobs.newBuilder().addUids(job.getUid())));
+    var standing = Step.newBuilder().setJobs(JobsStep.newBuilder().setJobs(Selector.newBuilder().addNames(job.getUid())));
     var placed = new LinkedHashMap<Task.Builder, Integer>();
     var evicted = new ArrayList<Task.Builder>();
     for (var task : tasks(List.of(job)).stream().filter(task -> !task.hasNode()).toList()) {
-      var claimant = Tasks.newBuilder().addUids(task.getUid());
+      var claimant = Selector.newBuilder().addNames(task.getUid());
       var where = Step.newBuilder().setNodes(NodesStep.newBuilder().setTasks(claimant).setTop(1));
       var answers = session.ask(
           Step.newBuilder().setAllocatable(AllocatableStep.newBuilder().setTasks(claimant)),
