@@ -108,7 +108,9 @@ const (
 	enoughPast = 8
 	// leastHindcast is the work that forecasts for jobs of the past may do in any case.
 	leastHindcast = 80_000_000
-	second        = int64(1_000_000_000)
+	// naming is the work of saying what a job or a kind of past jobs has in common with others.
+	naming = 500
+	second = int64(1_000_000_000)
 )
 
 // ByChance runs the cluster forward many times, with runtimes and arrivals drawn from past jobs, and says when a job starts in them. It is
@@ -124,7 +126,7 @@ func ByChance(s *engine.Session, q *OddsQuestion) (*Odds, error) {
 	}
 	c := compiler{
 		Host: h, question: q, on: map[engine.Kind][]bool{}, alike: map[string][]bool{}, kinds: map[string]int{},
-		shuts: map[engine.Kind]map[int][]odds.Span{},
+		shuts: map[engine.Kind]*odds.Shut{},
 	}
 	if err := c.compile(); err != nil {
 		return nil, err
@@ -134,6 +136,9 @@ func ByChance(s *engine.Session, q *OddsQuestion) (*Odds, error) {
 	}
 	out := &Odds{Summary: &odds.Summary{}, Known: len(q.Past) > 0, Horizon: c.m.Horizon, Sources: c.sources, Jobs: c.jobs}
 	base := odds.NewBase(&c.m)
+	if err := c.looked(); err != nil {
+		return nil, err
+	}
 	if !out.Known {
 		out.Earliest, out.Latest = base.Bound(odds.Shortest).Start, base.Bound(odds.Longest).Start
 		return out, c.looked()

@@ -39,9 +39,11 @@ type compiler struct {
 	alike map[string][]bool
 	open  []bool
 	kinds map[string]int
-	// shuts are the periods in which nodes take no tasks of a kind, and shut those for tasks of which neither the job nor the end is known.
-	shuts map[engine.Kind]map[int][]odds.Span
-	shut  map[int][]odds.Span
+	shutting
+
+	// shuts are what keeps a kind of tasks off nodes, and shut what keeps tasks off of which neither the job nor the end is known.
+	shuts map[engine.Kind]*odds.Shut
+	shut  *odds.Shut
 	// drawn are runtimes of past jobs by what jobs have in common, pastDrawn those for each kind of past jobs.
 	drawn     map[string]*odds.Sample
 	pastDrawn []*odds.Sample
@@ -58,6 +60,9 @@ func (c *compiler) compile() error {
 	if err := v.Work.Spend(past, numLikenesses*odds.Tried); err != nil {
 		return err
 	}
+	if err := v.Work.Spend(len(q.Kinds)+len(v.Present()), naming); err != nil {
+		return err
+	}
 	c.m.Horizon, c.m.Pause, c.m.Arrivals, c.m.Stop, c.m.Beside = min(q.Horizon, maxHorizon), q.Pause, q.Arrivals, v.Stop, q.Beside
 	if c.m.Horizon <= 0 {
 		c.m.Horizon = defaultHorizon
@@ -70,6 +75,10 @@ func (c *compiler) compile() error {
 		return v.Work.Spend(q.runs(), 1)
 	}
 	c.findNodes()
+	if err := c.findPeriods(); err != nil {
+		return err
+	}
+	c.shut = c.shutFor(model.None, nil)
 	c.findQueues()
 	c.findRuntimes()
 	if err := c.findJobs(); err != nil {
@@ -98,7 +107,6 @@ func (c *compiler) findNodes() {
 	if all {
 		c.open = nil
 	}
-	c.shut = c.spans(model.None, model.None)
 	if len(c.m.Nodes) == 0 {
 		c.m.Nodes = [][]float64{slices.Clone(v.Total.V)}
 	}
@@ -252,7 +260,7 @@ func (c *compiler) counted(j model.JobID, most int) []odds.Tasks {
 			if n := min(needed, int(count.N)); count.Status == model.Pending && count.Gate != model.GateOther && n > 0 {
 				needed -= n
 				list = append(list, odds.Tasks{
-					Request: v.Requests[v.Groups.At(g).Request].V, N: n, On: c.open, Shut: c.spans(j, model.None),
+					Request: v.Requests[v.Groups.At(g).Request].V, N: n, On: c.open, Shut: c.shutFor(j, nil),
 				})
 			}
 		}
@@ -271,7 +279,7 @@ func (c *compiler) created(j model.JobID) []odds.Tasks {
 	for d := range each {
 		each[d] /= float64(n)
 	}
-	return []odds.Tasks{{Request: each, N: n, On: c.open, Shut: c.spans(j, model.None)}}
+	return []odds.Tasks{{Request: each, N: n, On: c.open, Shut: c.shutFor(j, nil)}}
 }
 
 // tasks groups tasks of one kind.
@@ -311,7 +319,11 @@ func (c *compiler) nodesOf(t model.TaskID, key engine.Kind) ([]bool, error) {
 	if all {
 		on = nil
 	}
-	c.on[key], c.shuts[key] = on, c.spans(v.Tasks.At(t).Job, t)
+	tight, err := c.tightFor(t)
+	if err != nil {
+		return nil, err
+	}
+	c.on[key], c.shuts[key] = on, c.shutFor(v.Tasks.At(t).Job, tight)
 	if kind := c.alikeKey(c.place[key.Queue], v.Request(t).V); c.alike[kind] == nil {
 		c.alike[kind] = on
 	}
@@ -332,7 +344,7 @@ func (c *compiler) kind(of odds.Kind) int {
 	fmt.Fprint(&text, of.Queue, " ", of.Priority, " ", of.Min)
 	for i, list := range [][]odds.Tasks{of.Gang, of.More} {
 		for _, t := range list {
-			fmt.Fprintf(&text, " %d %d %v %s %v", i, t.N, t.Request, c.setOf(t.On), t.Shut)
+			fmt.Fprintf(&text, " %d %d %v %s %p", i, t.N, t.Request, c.setOf(t.On), t.Shut)
 		}
 	}
 	key := text.String()

@@ -45,7 +45,7 @@ func (r *run) admit() {
 	r.findWants()
 	slices.SortStableFunc(queues, r.compareQueues)
 	for _, q := range queues {
-		for k := r.nextDoor(q); k >= 0; k = r.nextDoor(q) {
+		for k := r.nextDoor(q); k >= 0 && r.left >= 0 && !r.stops(); k = r.nextDoor(q) {
 			if !r.admits(q, r.Kinds[k].Min) {
 				r.doors[k].closed = limited
 				continue

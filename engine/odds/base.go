@@ -52,11 +52,11 @@ const MaxArrivals = 100_000
 
 // NewBase prepares the runs of a model.
 func NewBase(m *Model) *Base {
-	b := &Base{Model: m}
+	b := &Base{Model: m, opens: m.opens()}
 	if len(m.Nodes) > 0 {
 		b.width = len(m.Nodes[0])
 	}
-	b.room = newRoom(m.Nodes, b.width)
+	b.room = newRoom(m, b.width)
 	b.room.left = new(int64)
 	b.used = make([][]float64, len(m.Queues))
 	b.asked, b.booked = make([][]float64, len(m.Queues)), make([][]float64, len(m.Queues))
@@ -69,7 +69,6 @@ func NewBase(m *Model) *Base {
 		addTo(b.total, free, 1)
 	}
 	b.measureKinds()
-	b.findOpens()
 	b.waiting, b.pending = make([][]int32, 2*len(m.Kinds)), make([][]int32, len(m.Kinds))
 	b.numbers = map[*Sample]int32{}
 	for i := range m.Past {
@@ -90,23 +89,6 @@ func NewBase(m *Model) *Base {
 		b.blocks = min(max(span/b.block, 1), recent)
 	}
 	return b
-}
-
-// findOpens finds when nodes take tasks again.
-func (b *Base) findOpens() {
-	for k := range b.Kinds {
-		for _, list := range [][]Tasks{b.Kinds[k].Gang, b.Kinds[k].More} {
-			for t := range list {
-				for _, spans := range list[t].Shut {
-					for _, span := range spans {
-						b.opens = append(b.opens, span.Until)
-					}
-				}
-			}
-		}
-		slices.Sort(b.opens)
-		b.opens = slices.Compact(b.opens)
-	}
 }
 
 func (b *Base) measureKinds() {

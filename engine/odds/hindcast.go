@@ -43,7 +43,9 @@ func (m *Model) Hindcast(seed uint64, work int64) *Hindcasts {
 	if len(m.Past) == 0 || slices.ContainsFunc(m.Past, func(p Past) bool { return !p.Waits && p.Wait < 0 }) {
 		return h
 	}
-	m = m.unshut()
+	// The periods that had ended are not known.
+	open := *m
+	open.Periods, m = nil, &open
 	held := m.replay(&h.Work, work)
 	if held == nil {
 		return h

@@ -23,9 +23,11 @@ const Unknown = int64(-1)
 // Model is a cluster at second 0. It is not changed by runs, so that runs may share it.
 type Model struct {
 	// Nodes are the amounts that nodes have free when nothing of Jobs runs; all rows have the same width.
-	Nodes  [][]float64
-	Queues []Queue
-	Kinds  []Kind
+	Nodes [][]float64
+	// Periods keep nodes from tasks, for each node; nil: there are none.
+	Periods [][]Period
+	Queues  []Queue
+	Kinds   []Kind
 	// Jobs run or wait. Asked is the one whose start is asked for; it waits.
 	Jobs  []Job
 	Asked int
@@ -84,18 +86,9 @@ type Kind struct {
 type Tasks struct {
 	Request []float64
 	N       int
-	// On are the nodes that may take them; nil: all. Shut are periods in which a node takes none of them.
+	// On are the nodes that may take them; nil: all. Shut says which periods of nodes keep them off; nil: none does.
 	On   []bool
-	Shut map[int][]Span
-}
-
-// Span is a period, Until excluded. Never is no end.
-type Span struct{ From, Until int64 }
-
-// takes reports whether a node may take these tasks at a second.
-func (t *Tasks) takes(node int, at int64) bool {
-	return (t.On == nil || t.On[node]) &&
-		(t.Shut == nil || !slices.ContainsFunc(t.Shut[node], func(s Span) bool { return s.From <= at && at < s.Until }))
+	Shut *Shut
 }
 
 // Job is a job of the present. It runs if it holds something.

@@ -9,21 +9,6 @@ import (
 // The model as of a moment of the past has what was known then: of jobs that had not ended no end, and no later arrival. What came of the
 // jobs that waited stands beside it, and no run reads it.
 
-// unshut returns the model without periods in which nodes take no tasks: those that ended are not known.
-func (m *Model) unshut() *Model {
-	open := *m
-	open.Kinds = slices.Clone(m.Kinds)
-	for i := range open.Kinds {
-		for _, list := range []*[]Tasks{&open.Kinds[i].Gang, &open.Kinds[i].More} {
-			*list = slices.Clone(*list)
-			for t := range *list {
-				(*list)[t].Shut = nil
-			}
-		}
-	}
-	return &open
-}
-
 // then is a model as of a moment of the past, with what came of the jobs that waited.
 type then struct {
 	Model
@@ -57,7 +42,7 @@ func (m *Model) replay(work *int64, most int64) [][]Held {
 	}
 	slices.SortStableFunc(order, func(l, r int) int { return cmp.Compare(m.Past[l].began(), m.Past[r].began()) })
 	left, tasks := most-int64(len(m.Past)), 0
-	room := newRoom(m.Nodes, len(m.Nodes[0]))
+	room := newRoom(m, len(m.Nodes[0]))
 	room.left = &left
 	for i := range m.Jobs {
 		for _, h := range m.Jobs[i].Held {

@@ -5,14 +5,15 @@ import "github.com/apportion/apportion/engine/resource"
 // room is what nodes have free. It counts the work of keeping and of searching it.
 type room struct {
 	*resource.Stock[float64]
+	model        *Model
 	nodes, width int
 	// left is the work that may still be done, in amounts that are looked at.
 	left *int64
 }
 
-func newRoom(nodes [][]float64, width int) *room {
-	stock := resource.NewStock(len(nodes), width, slack, func(n int, row []float64) { copy(row, nodes[n]) })
-	return &room{Stock: stock, nodes: len(nodes), width: width}
+func newRoom(m *Model, width int) *room {
+	stock := resource.NewStock(len(m.Nodes), width, slack, func(n int, row []float64) { copy(row, m.Nodes[n]) })
+	return &room{Stock: stock, model: m, nodes: len(m.Nodes), width: width}
 }
 
 func (r *room) clone() *room {
@@ -55,7 +56,7 @@ func (r *room) find(tasks *Tasks, at int64) int {
 		if n < 0 {
 			return -1
 		}
-		if n < r.nodes && tasks.takes(n, at) {
+		if n < r.nodes && r.model.takes(tasks, n, at) {
 			return n
 		}
 		vertex = r.After(n)
@@ -91,7 +92,7 @@ func (r *room) giveBack(held []Held) {
 func (r *room) fits(node int, list []Tasks, at int64) bool {
 	for i := range list {
 		t := &list[i]
-		if t.takes(node, at) && r.Covers(node, t.Request, positive(t.Request)) {
+		if r.model.takes(t, node, at) && r.Covers(node, t.Request, positive(t.Request)) {
 			return true
 		}
 	}

@@ -39,8 +39,9 @@ type run struct {
 	days  []float64
 	ends  ends
 	lines []line
-	// open counts the lines of each queue that can be served.
+	// open counts the lines of each queue that can be served, and shut are those that are closed.
 	open []int
+	shut []int32
 	// coming are arrivals that were drawn, the next first; drawn counts the blocks that they were drawn for.
 	coming []coming
 	drawn  int64
@@ -59,6 +60,9 @@ type run struct {
 	// watched are the starts of the jobs of the present in runs that show those of all, and unseen how many of these have not started.
 	watched []int64
 	unseen  int
+	// looked is what was left when Stop was asked last, and stopped what it said.
+	looked  int64
+	stopped bool
 }
 
 // live is a job in the course of a run.
@@ -115,16 +119,10 @@ func (b *Base) Run(seed uint64, number int) Outcome {
 	return r.toStart()
 }
 
-// RunAll runs the model once for each number below n, as Run does. A run that Stop ends before it has begun is cut.
+// RunAll runs the model once for each number below n, as Run does.
 func (b *Base) RunAll(seed uint64, n int) []Outcome {
 	outcomes := make([]Outcome, n)
-	b.beside(n, func(i int) {
-		if b.Stop != nil && b.Stop() {
-			outcomes[i] = Outcome{Start: Never, Cut: true, Stopped: true}
-			return
-		}
-		outcomes[i] = b.Run(seed, i)
-	})
+	b.beside(n, func(i int) { outcomes[i] = b.Run(seed, i) })
 	return outcomes
 }
 
@@ -169,6 +167,7 @@ func (r *run) begin() {
 	if b.Work <= 0 {
 		r.left = Never
 	}
+	r.looked = r.left
 	r.by = make([]int32, len(b.Nodes))
 	for n := range r.by {
 		r.by[n] = -1
@@ -223,8 +222,11 @@ func table(n, width int, of [][]float64) [][]float64 {
 	return rows
 }
 
-// toStart goes from event to event until the job starts.
+// toStart goes from event to event until the job starts. A run that Stop ends before it has begun is cut.
 func (r *run) toStart() Outcome {
+	if r.Stop != nil && r.Stop() {
+		return Outcome{Start: Never, Cut: true, Stopped: true}
+	}
 	r.begin()
 	all := r.left
 	o := r.outcome()
@@ -233,7 +235,7 @@ func (r *run) toStart() Outcome {
 }
 
 func (r *run) outcome() Outcome {
-	for rounds := 0; ; rounds++ {
+	for {
 		r.decide()
 		if r.done {
 			if r.watched != nil {
@@ -244,8 +246,7 @@ func (r *run) outcome() Outcome {
 		if r.left < 0 {
 			return Outcome{Start: Never, Cut: true}
 		}
-		const often = 63
-		if rounds&often == often && r.Stop != nil && r.Stop() {
+		if r.stopped {
 			return Outcome{Start: Never, Cut: true, Stopped: true}
 		}
 		next := min(r.ends.next(), r.arrival(), r.opening())

@@ -40,12 +40,12 @@ func (r *run) leave(i int) {
 
 // reopen lets lines be served again that may be because of what has ended.
 func (r *run) reopen() {
-	for i := range r.lines {
+	still := r.shut[:0]
+	r.left -= int64(len(r.shut))
+	for _, i := range r.shut {
 		l := &r.lines[i]
-		if l.closed == served {
-			continue
-		}
-		if l.closed == noRoom && !r.opened && !r.mayFit(i) {
+		if l.closed == noRoom && !r.opened && !r.mayFit(int(i)) {
+			still = append(still, i)
 			continue
 		}
 		l.closed = served
@@ -53,6 +53,22 @@ func (r *run) reopen() {
 			r.open[r.Kinds[i/2].Queue]++
 		}
 	}
+	r.shut = still
+}
+
+// shutLine closes a line until a later round.
+func (r *run) shutLine(i int, why closed) {
+	r.lines[i].closed = why
+	r.shut = append(r.shut, int32(i))
+}
+
+// stops reports whether Stop asks to end the run. It is asked once for so much work.
+func (r *run) stops() bool {
+	const often = 1 << 20
+	if r.Stop != nil && !r.stopped && r.looked-r.left >= often {
+		r.looked, r.stopped = r.left, r.Stop()
+	}
+	return r.stopped
 }
 
 // mayFit reports whether a task of a line fits one of the nodes on which jobs ended.
@@ -79,7 +95,8 @@ func (r *run) decide() {
 	r.change()
 	r.admit()
 	r.change()
-	for !r.done && r.left >= 0 {
+	r.left--
+	for !r.done && r.left >= 0 && !r.stops() {
 		q := r.nextQueue()
 		if q < 0 {
 			return
@@ -94,7 +111,7 @@ func (r *run) decide() {
 			continue
 		}
 		if why := r.serve(i); why != served {
-			r.lines[i].closed = why
+			r.shutLine(i, why)
 			r.open[q]--
 		}
 	}
