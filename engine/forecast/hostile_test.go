@@ -19,6 +19,7 @@ import (
 
 // hostileCluster has nodes with many reservations each, and a job that waits beside jobs that run.
 func hostileCluster(t *testing.T, nodes, reservations int, stop func() bool) *engine.Session {
+	t.Helper()
 	b := model.NewBuilder(oddsNow * 1_000_000_000)
 	b.Dimensions([]string{"cpu", "memory"})
 	for n := range nodes {
@@ -62,7 +63,7 @@ func hostileQuestion(s *engine.Session, kinds int) *forecast.OddsQuestion {
 // TestHostileForecast has many reservations of nodes and many kinds of past jobs: one costs hardly more beside the other, and the question
 // ends soon after it is asked to.
 func TestHostileForecast(t *testing.T) {
-	const nodes, kinds = 500, 3000
+	const nodes, kinds = 200, 1000
 	taken := func(reservations int) uint64 {
 		s := hostileCluster(t, nodes, reservations, nil)
 		q := hostileQuestion(s, kinds)
