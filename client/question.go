@@ -205,12 +205,13 @@ func (q *ForecastQuestion) step() *apportionv1.ForecastStep {
 type RemediesQuestion struct {
 	// Job by uid, or namespace/name.
 	Job string
-	// Kinds of changes to try. Nil: all.
-	Kinds []apportionv1.RemedyKind
+	// Kinds of edits and Means to try. Both nil: all.
+	Kinds []apportionv1.EditKind
+	Means []apportionv1.RemedyMeans
 }
 
 func (q *RemediesQuestion) step() *apportionv1.RemediesStep {
-	return &apportionv1.RemediesStep{Job: &apportionv1.Selector{Names: []string{q.Job}}, Kinds: q.Kinds}
+	return &apportionv1.RemediesStep{Job: &apportionv1.Selector{Names: []string{q.Job}}, Kinds: q.Kinds, Means: q.Means}
 }
 
 // PlanQuestion asks where a job can be placed, and which tasks must be evicted for it.

@@ -20,34 +20,34 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []obj
 	of := snapshot.GetJobs()[job]
 	var quotas []quotaPatch
 	for _, e := range r.GetEdits() {
-		switch e.GetField() { //nolint:exhaustive // The others change no object of Kueue.
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL, apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT,
-			apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:
+		switch e.GetKind() { //nolint:exhaustive // The others change no object of Kueue.
+		case apportionv1.EditKind_EDIT_KIND_NOMINAL, apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT,
+			apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:
 			quotas = withQuota(quotas, quotaPatchOf(snapshot, e))
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
-			name := text.NamesOf(nil, snapshot.Snapshot).Queue(e.GetQueue())
+		case apportionv1.EditKind_EDIT_KIND_OPEN:
+			name := text.NamesOf(nil, snapshot.Snapshot).Queue(e.GetQueue().GetIndex())
 			out = append(out, objects.Patch{Kubectl: merged(queueKind, "", name, objects.Part{"stopPolicy": "None"})})
-		case apportionv1.RemedyField_REMEDY_FIELD_FLAVOR:
+		case apportionv1.EditKind_EDIT_KIND_FLAVOR:
 			out = append(out, objects.Patch{
 				Why:  "Create this flavor, with the labels and taints of its nodes if it has some:",
-				YAML: "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata:\n  name: " + e.GetFlavor() + "\n",
+				YAML: "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\nmetadata:\n  name: " + e.GetNodeSet() + "\n",
 			})
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_PRIORITY:
+		case apportionv1.EditKind_EDIT_KIND_PRIORITY:
 			out = append(out, objects.Patch{Kubectl: merged(workloadKind, of.GetNamespace(), of.GetName(),
-				objects.Part{"priority": int64(e.GetAfter())})})
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
-			if int(e.GetJob()) < len(snapshot.GetJobs()) {
-				ended := snapshot.GetJobs()[e.GetJob()]
+				objects.Part{"priority": int64(e.GetAmount())})})
+		case apportionv1.EditKind_EDIT_KIND_END:
+			if at := e.GetJob().GetIndex(); int(at) < len(snapshot.GetJobs()) {
+				ended := snapshot.GetJobs()[at]
 				out = append(out, objects.Patch{
 					Kubectl: merged(workloadKind, ended.GetNamespace(), ended.GetName(), objects.Part{"active": false}),
 				})
 			}
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
+		case apportionv1.EditKind_EDIT_KIND_MINIMUM:
 			out = append(out, minimumPatch(of, e)...)
-		case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
+		case apportionv1.EditKind_EDIT_KIND_REQUEST:
 			out = append(out, objects.Patch{
 				Why: fmt.Sprintf("The template of the pods of %s needs %s %s, for all containers together: submit the job again.",
-					e.GetRole(), text.KueueExact(e.GetResource(), int64(e.GetAfter())), e.GetResource()),
+					e.GetRole(), text.KueueExact(e.GetResource(), int64(e.GetAmount())), e.GetResource()),
 			})
 		}
 	}
@@ -65,12 +65,12 @@ func merged(kind, namespace, name string, part objects.Part) []string {
 }
 
 // minimumPatch lets a Job of Kubernetes be admitted with fewer pods. Other kinds have no setting for it.
-func minimumPatch(of *apportionv1.Job, e *apportionv1.RemedyEdit) []objects.Patch {
+func minimumPatch(of *apportionv1.Job, e *apportionv1.Edit) []objects.Patch {
 	for _, origin := range of.GetKueue().GetOrigins() {
 		if origin.GetKind() == "Job" && len(of.GetKueue().GetPodSets()) == 1 {
 			return []objects.Patch{{Kubectl: []string{
 				"kubectl", "annotate", "--overwrite", "jobs.batch", origin.GetName(), "--namespace=" + of.GetNamespace(),
-				"kueue.x-k8s.io/job-min-parallelism=" + strconv.FormatInt(int64(e.GetAfter()), 10),
+				"kueue.x-k8s.io/job-min-parallelism=" + strconv.FormatInt(int64(e.GetAmount()), 10),
 			}}}
 		}
 	}
@@ -105,32 +105,33 @@ func withQuota(list []quotaPatch, q quotaPatch) []quotaPatch {
 }
 
 // quotaPatchOf returns the operations that change a quota: they test first that the place still has this quota.
-func quotaPatchOf(snapshot *lookup.Snapshot, e *apportionv1.RemedyEdit) (q quotaPatch) {
-	field := map[apportionv1.RemedyField]string{
-		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL:         "nominalQuota",
-		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT: "borrowingLimit",
-		apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:   "lendingLimit",
-	}[e.GetField()]
+func quotaPatchOf(snapshot *lookup.Snapshot, e *apportionv1.Edit) (q quotaPatch) {
+	field := map[apportionv1.EditKind]string{
+		apportionv1.EditKind_EDIT_KIND_NOMINAL:         "nominalQuota",
+		apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT: "borrowingLimit",
+		apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:   "lendingLimit",
+	}[e.GetKind()]
 	var groups []*apportionv1.KueueResourceGroup
-	if q.kind, q.name = cohortKind, e.GetCohort(); q.name != "" {
+	if of := e.GetQueue(); of.Index == nil {
+		q.kind, q.name = cohortKind, of.GetName()
 		at := slices.IndexFunc(snapshot.GetKueue().GetCohorts(), func(c *apportionv1.KueueCohort) bool { return c.GetName() == q.name })
 		if at >= 0 {
 			groups = snapshot.GetKueue().GetCohorts()[at].GetGroups()
 		}
-	} else if at := e.GetQueue(); int(at) < len(snapshot.GetQueues()) {
+	} else if at := of.GetIndex(); int(at) < len(snapshot.GetQueues()) {
 		q.kind, q.name, groups = queueKind, snapshot.GetQueues()[at].GetName(), snapshot.GetQueues()[at].GetKueue().GetGroups()
 	}
 	for g, group := range groups {
 		for f, flavor := range group.GetFlavors() {
 			for k, quota := range flavor.GetResources() {
-				if flavor.GetName() != e.GetFlavor() || quota.GetName() != e.GetResource() {
+				if flavor.GetName() != e.GetNodeSet() || quota.GetName() != e.GetResource() {
 					continue
 				}
 				of := fmt.Sprintf("/spec/resourceGroups/%d/flavors/%d", g, f)
 				at := fmt.Sprintf("%s/resources/%d", of, k)
 				q.operations = append(q.operations,
 					operation{"test", of + "/name", flavor.GetName()}, operation{"test", at + "/name", quota.GetName()},
-					operation{"add", at + "/" + field, text.KueueSetting(e.GetResource(), int64(e.GetAfter()))})
+					operation{"add", at + "/" + field, text.KueueSetting(e.GetResource(), int64(e.GetAmount()))})
 			}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 type object = map[string]any
@@ -28,7 +29,7 @@ func TestThePatchesOfEachRemedyMakeIt(t *testing.T) {
 	policy, _ := client.Preset("kueue")
 	files, err := filepath.Glob("testdata/pending/*.yaml")
 	require.NoError(t, err)
-	tried := map[apportionv1.RemedyKind]int{}
+	tried := map[string]int{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -46,13 +47,14 @@ func TestThePatchesOfEachRemedyMakeIt(t *testing.T) {
 		found, err := client.InProcess().Remedies(t.Context(), client.Input{Snapshot: snapshot, Policy: policy}, client.RemediesQuestion{Job: job})
 		require.NoError(t, err)
 		for _, r := range found.Answer.GetRemedies() {
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml")+" "+r.GetKind().String(), func(t *testing.T) {
+			kind := r.GetMeans().String() + " " + text.EditsOf(r).String()
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml")+" "+kind, func(t *testing.T) {
 				patches := kueue.Patches(lookup.Of(snapshot), found.Answer.GetJob(), r)
 				changed, whole := patched(t, data, patches)
 				if !whole {
 					t.Skip("a part of the change is not made by a command")
 				}
-				tried[r.GetKind()]++
+				tried[kind]++
 				answer, err := client.InProcess().Explain(t.Context(), client.Input{Snapshot: read(changed), Policy: policy},
 					client.ExplainQuestion{Jobs: []string{job}})
 				require.NoError(t, err)

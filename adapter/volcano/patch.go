@@ -64,28 +64,32 @@ func Patches(snapshot *lookup.Snapshot, names wording.Names, cluster *Cluster, j
 	var out []objects.Patch
 	var nodes []uint32
 	for _, e := range r.GetEdits() {
-		queue := target{objects.Target{Resource: kinds.Resource(queueKind)}, names.Queue(e.GetQueue())}
+		queue := target{objects.Target{Resource: kinds.Resource(queueKind)}, names.Queue(e.GetQueue().GetIndex())}
 		dimension := names.Dimension(e.GetDimension())
-		amount := quantity.Format(dimension, e.GetAfter())
-		switch e.GetField() { //nolint:exhaustive // The others change no object.
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_CAPABILITY:
+		amount := quantity.Format(dimension, e.GetAmount())
+		switch e.GetKind() { //nolint:exhaustive // The others change no object.
+		case apportionv1.EditKind_EDIT_KIND_CAPABILITY:
 			p.set(queue, amount, specField, "capability", dimension)
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_GUARANTEE:
+		case apportionv1.EditKind_EDIT_KIND_GUARANTEE:
 			p.set(queue, amount, specField, "guarantee", "resource", dimension)
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_DESERVED:
+		case apportionv1.EditKind_EDIT_KIND_DESERVED:
 			p.set(queue, amount, specField, "deserved", dimension)
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_WEIGHT:
-			p.set(queue, int64(e.GetAfter()), specField, "weight")
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
+		case apportionv1.EditKind_EDIT_KIND_WEIGHT:
+			p.set(queue, int64(e.GetAmount()), specField, "weight")
+		case apportionv1.EditKind_EDIT_KIND_OPEN:
 			queue.Subresource = "status"
 			p.set(queue, "Open", "status", "state")
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_QUEUE:
-			p.set(group, names.Queue(e.GetQueue()), specField, "queue")
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
+		case apportionv1.EditKind_EDIT_KIND_QUEUE:
+			p.set(group, names.Queue(e.GetTo().GetIndex()), specField, "queue")
+		case apportionv1.EditKind_EDIT_KIND_MINIMUM:
 			if e.Role != nil {
-				p.set(group, int64(e.GetAfter()), specField, "minTaskMember", e.GetRole())
+				p.set(group, int64(e.GetAmount()), specField, "minTaskMember", e.GetRole())
+			} else {
+				p.set(group, int64(e.GetAmount()), specField, "minMember")
 			}
-		case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
+		case apportionv1.EditKind_EDIT_KIND_MIN_RESOURCES:
+			p.set(group, amount, specField, "minResources", dimension)
+		case apportionv1.EditKind_EDIT_KIND_REQUEST:
 			out = append(out, objects.Patch{
 				Why: "A pod's requests cannot be changed: the template of the pods" + ofRole(e.GetRole()) +
 					" needs this, for all containers together, and the pods must be created again.",
@@ -93,19 +97,12 @@ func Patches(snapshot *lookup.Snapshot, names wording.Names, cluster *Cluster, j
 					"containers": []any{part{"resources": part{"requests": part{dimension: amount}}}},
 				}}),
 			})
-		case apportionv1.RemedyField_REMEDY_FIELD_NODE_UNCORDONED:
-			node := target{objects.Target{Resource: kinds.Resource(nodeKind)}, e.GetNodeName()}
+		case apportionv1.EditKind_EDIT_KIND_UNCORDON:
+			node := target{objects.Target{Resource: kinds.Resource(nodeKind)}, e.GetNode().GetName()}
 			p.set(node, false, specField, "unschedulable")
-		case apportionv1.RemedyField_REMEDY_FIELD_TASK_NODE:
-			nodes = append(nodes, e.GetNode())
+		case apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE:
+			nodes = append(nodes, e.GetTo().GetIndex())
 		}
-	}
-	if r.MinAvailable != nil {
-		p.set(group, int64(r.GetMinAvailable()), specField, "minMember")
-	}
-	for i, d := range r.GetMinResources().GetDimensions() {
-		name := names.Dimension(d)
-		p.set(group, quantity.Format(name, r.GetMinResources().GetAmounts()[i]), specField, "minResources", name)
 	}
 	for _, of := range p.order {
 		out = append(out, of.Merge(of.name, p.parts[of]))

@@ -127,7 +127,7 @@ func TestPatchesMakeEachRemedyOfACauseTrue(t *testing.T) {
 			require.NoError(t, err)
 			for _, remedy := range found.Answer.GetRemedies() {
 				patches := volcano.Patches(in.Lookup, in.Lookup.Names(found.Basis), in.Cluster, found.Answer.GetJob(), remedy)
-				kind := strings.TrimPrefix(remedy.GetKind().String(), "REMEDY_KIND_")
+				kind := kindOf(remedy)
 				if len(patches) == 0 {
 					require.Contains(t, []string{"NODES", "JOBS_END", "EVICTION", "WAIT"}, kind)
 					continue

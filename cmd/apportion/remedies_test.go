@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // variationOf reads arguments of whatif.
@@ -26,6 +27,21 @@ func variationOf(t *testing.T, arguments []string) *variation.Variation {
 	return v
 }
 
+// kindOf is the means of a remedy, or the kind of its edits.
+func kindOf(r *apportionv1.Remedy) string {
+	if kind := text.EditsOf(r); kind != apportionv1.EditKind_EDIT_KIND_UNSPECIFIED {
+		return strings.TrimPrefix(kind.String(), "EDIT_KIND_")
+	}
+	return strings.TrimPrefix(r.GetMeans().String(), "REMEDY_MEANS_")
+}
+
+// whatIf returns the arguments of whatif that make a remedy.
+func whatIf(in *question.Loaded, r *apportionv1.Remedy) []string {
+	names := in.Lookup.Names(&apportionv1.Basis{Dimensions: in.Lookup.GetDimensions()})
+	names.Job, names.Node = in.Lookup.JobName, in.Lookup.NodeName
+	return text.WhatIf(names, r)
+}
+
 // tryRemedies asks for the remedies of a job and makes each change as whatif does: the job then has a place. It returns the kinds.
 func tryRemedies(t *testing.T, in *question.Loaded, job string) []string {
 	t.Helper()
@@ -34,23 +50,24 @@ func tryRemedies(t *testing.T, in *question.Loaded, job string) []string {
 	require.NoError(t, err)
 	var kinds []string
 	for _, remedy := range found.Answer.GetRemedies() {
-		kinds = append(kinds, strings.TrimPrefix(remedy.GetKind().String(), "REMEDY_KIND_"))
-		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
+		kinds = append(kinds, kindOf(remedy))
+		if remedy.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION {
 			continue
 		}
-		made, err := variationOf(t, remedy.GetWhatifArguments()).Of(in.Lookup, nil)
-		require.NoError(t, err, "%s", remedy.GetWhatifArguments())
+		arguments := whatIf(in, remedy)
+		made, err := variationOf(t, arguments).Of(in.Lookup, nil)
+		require.NoError(t, err, "%s", arguments)
 		varied := in.Input
 		varied.Snapshot = made.Base.Snapshot
 		answered, err := decider.Simulate(t.Context(), varied,
 			&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}},
 			&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
-				Job: &apportionv1.Selector{Names: []string{job}}, Kinds: []apportionv1.RemedyKind{apportionv1.RemedyKind_REMEDY_KIND_OPEN},
+				Job: &apportionv1.Selector{Names: []string{job}}, Kinds: []apportionv1.EditKind{apportionv1.EditKind_EDIT_KIND_OPEN},
 			}}})
 		require.NoError(t, err)
-		require.NoError(t, answered.Err(0), "%s", remedy.GetWhatifArguments())
+		require.NoError(t, answered.Err(0), "%s", arguments)
 		require.Equal(t, apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW, answered.Answers[1].GetRemedies().GetOutcome(),
-			"%s: %s", remedy.GetText(), remedy.GetWhatifArguments())
+			"%s: %s", remedy.GetText(), arguments)
 	}
 	return kinds
 }
@@ -93,8 +110,8 @@ func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 	})
 	t.Log(kinds)
 	for _, kind := range []string{
-		"MINIMUM", "REQUEST", "QUEUE", "OPEN", "CAPABILITY", "WEIGHT", "NODES", "UNCORDON", "COMBINED", "JOBS_END", "EVICTION",
-		"OTHER_NODES",
+		"MINIMUM", "REQUEST", "QUEUE", "OPEN", "CAPABILITY", "WEIGHT", "NODES_LIKE", "UNCORDON", "COMBINED", "END", "EVICTION",
+		"ALLOWED_NODE",
 	} {
 		require.Positive(t, kinds[kind], kind)
 	}
@@ -104,8 +121,8 @@ func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 // the one that it is like, has the pods that every node has, and no volume of another node.
 func TestNoRemedyIsListedThatRulesPrevent(t *testing.T) {
 	for name, want := range map[string][]string{
-		"pod-anti-affinity": {"NODES n1", "JOBS_END"}, "topology-spread": {"REQUEST", "NODES b1", "JOBS_END"}, "port-of-every-node": nil,
-		"volume-in-a-full-zone": {"REQUEST", "NODES a1", "JOBS_END"}, "volume-on-a-full-node": {"REQUEST", "JOBS_END"}, "claim-missing": nil,
+		"pod-anti-affinity": {"NODES_LIKE n1", "END"}, "topology-spread": {"REQUEST", "NODES_LIKE b1", "END"}, "port-of-every-node": nil,
+		"volume-in-a-full-zone": {"REQUEST", "NODES_LIKE a1", "END"}, "volume-on-a-full-node": {"REQUEST", "END"}, "claim-missing": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			flags := question.InputFlags{Files: []string{filepath.Join("..", "..", "testdata", "pending", name, "dump.yaml")}}
@@ -115,9 +132,9 @@ func TestNoRemedyIsListedThatRulesPrevent(t *testing.T) {
 			require.NoError(t, err)
 			var got []string
 			for _, remedy := range found.Answer.GetRemedies() {
-				kind := strings.TrimPrefix(remedy.GetKind().String(), "REMEDY_KIND_")
-				if kind == "NODES" {
-					kind += " " + remedy.GetEdits()[0].GetNodeName()
+				kind := kindOf(remedy)
+				if kind == "NODES_LIKE" {
+					kind += " " + remedy.GetEdits()[0].GetNode().GetName()
 				}
 				got = append(got, kind)
 			}

@@ -103,9 +103,9 @@ func TestThePageGetsTheCommandsThatMakeARemedy(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`:                            `[]`,
 		`{"answers": [{"shares": {}}]}`: `[]`,
-		`{"answers": [{"remedies": {"job": 4294967295, "remedies": [{"edits": [{"field": "REMEDY_FIELD_TASK_NODE", "node": 4294967295}]}]}}]}`: `[null]`,
-		`{"answers": [{"remedies": {"remedies": [{"edits": [{"field": "REMEDY_FIELD_TASK_NODE", "node": 4294967295}]}]}}]}`:                    `[null]`,
-		`{"answers": [{"remedies": {"remedies": [{"edits": [{"field": "REMEDY_FIELD_NODE_UNCORDONED", "nodeName": "n"}], "unknown": true}]}}]}`: `[[{
+		`{"answers": [{"remedies": {"job": 4294967295, "remedies": [{"edits": [{"kind": "EDIT_KIND_ALLOWED_NODE", "to": {"index": 4294967295}}]}]}}]}`: `[null]`,
+		`{"answers": [{"remedies": {"remedies": [{"edits": [{"kind": "EDIT_KIND_ALLOWED_NODE", "to": {"index": 4294967295}}]}]}}]}`:                    `[null]`,
+		`{"answers": [{"remedies": {"remedies": [{"edits": [{"kind": "EDIT_KIND_UNCORDON", "node": {"name": "n"}}], "unknown": true}]}}]}`: `[[{
 			"yaml": "apiVersion: v1\nkind: Node\nmetadata:\n  name: \"n\"\nspec:\n  unschedulable: false\n",
 			"kubectl": ["kubectl", "patch", "nodes", "n", "--type=merge", "--patch={\"spec\":{\"unschedulable\":false}}"]}]]`,
 	} {

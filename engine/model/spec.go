@@ -251,3 +251,17 @@ func (a *Amounts) With(d int, x float64) *Amounts {
 	out.Dimension, out.Amount = append(out.Dimension, uint32(d)), append(out.Amount, x)
 	return out
 }
+
+// Without returns a copy of a without a dimension.
+func (a *Amounts) Without(d int) *Amounts {
+	if a == nil {
+		return nil
+	}
+	out := &Amounts{}
+	for i, given := range a.Dimension {
+		if given != uint32(d) {
+			out.Dimension, out.Amount = append(out.Dimension, given), append(out.Amount, a.Amount[i])
+		}
+	}
+	return out
+}

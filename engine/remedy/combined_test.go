@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/explain"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
@@ -93,40 +94,40 @@ func impossible(t require.TestingT, seed uint64, tree bool) *model.Model {
 const gpuAt = 2
 
 // changesOfJob are the changes of a job, or of nodes for it, that the plain twin tries: alone, and together with each change of a queue.
-func changesOfJob(m *model.Model, j model.JobID) [][]remedy.Edit {
-	none := remedy.Edit{Queue: model.None, Job: model.None, Group: model.None, Node: model.None, Dimension: -1}
-	all := [][]remedy.Edit{nil}
-	var others, uncordoned []remedy.Edit
+func changesOfJob(m *model.Model, j model.JobID) [][]edit.Edit {
+	none := edit.Edit{Queue: model.None, Job: model.None, Group: model.None, Node: model.None, Dimension: -1}
+	all := [][]edit.Edit{nil}
+	var others, uncordoned []edit.Edit
 	for n := range m.Nodes {
 		e := none
-		e.Field, e.Job, e.Node, e.After, e.Step = remedy.TaskNode, j, model.NodeID(n), 1, 1
+		e.Kind, e.Job, e.Node, e.Amount, e.Step = edit.AllowedNode, j, model.NodeID(n), 1, 1
 		others = append(others, e)
 		if m.Nodes[n].Unschedulable != nil {
-			e.Field, e.Job = remedy.NodeUncordoned, model.None
+			e.Kind, e.Job = edit.Uncordon, model.None
 			uncordoned = append(uncordoned, e)
 		}
 		for _, count := range []float64{1, 3, 6} {
-			e.Field, e.Job, e.After = remedy.NodesLike, model.None, count
-			all = append(all, []remedy.Edit{e})
+			e.Kind, e.Job, e.Amount = edit.NodesLike, model.None, count
+			all = append(all, []edit.Edit{e})
 		}
 	}
 	all = append(all, others, uncordoned)
 	job := m.Jobs.At(j)
 	for less := 1; less < int(job.MinAvailable); less++ {
 		e := none
-		e.Field, e.Job, e.Before, e.After, e.Step, e.Given = remedy.JobMinimum, j, float64(job.MinAvailable), float64(less), 1, true
-		all = append(all, []remedy.Edit{e})
+		e.Kind, e.Job, e.Before, e.Amount, e.Step, e.Given = edit.Minimum, j, float64(job.MinAvailable), float64(less), 1, true
+		all = append(all, []edit.Edit{e})
 	}
 	// Requests of all roles at once, cut to so many cores and GPUs.
 	for _, cpu := range []float64{1, 3, 6} {
 		for _, gpu := range []float64{1, 3} {
-			var edits []remedy.Edit
+			var edits []edit.Edit
 			for g := job.FirstGroup; g < job.EndGroup; g++ {
 				for d, most := range map[int]float64{0: 1000 * cpu, gpuAt: 1000 * gpu} {
 					if asks := m.Requests[m.Groups.At(g).Request].V[d]; asks > most {
 						e := none
-						e.Field, e.Job, e.Group, e.Dimension = remedy.TaskRequest, j, g, d
-						e.Before, e.After, e.Step, e.Given = asks, most, 1, true
+						e.Kind, e.Job, e.Group, e.Dimension = edit.Request, j, g, d
+						e.Before, e.Amount, e.Step, e.Given = asks, most, 1, true
 						edits = append(edits, e)
 					}
 				}
@@ -138,29 +139,29 @@ func changesOfJob(m *model.Model, j model.JobID) [][]remedy.Edit {
 }
 
 // changesOfQueue are the changes of settings of a queue that the plain twin tries.
-func changesOfQueue(m *model.Model, q model.QueueID) [][]remedy.Edit {
-	none := remedy.Edit{Queue: q, Job: model.None, Group: model.None, Node: model.None, Dimension: -1, Step: 1}
-	all := [][]remedy.Edit{nil}
+func changesOfQueue(m *model.Model, q model.QueueID) [][]edit.Edit {
+	none := edit.Edit{Queue: q, Job: model.None, Group: model.None, Node: model.None, Dimension: -1, Step: 1}
+	all := [][]edit.Edit{nil}
 	if m.Queues[q].State != model.Open {
 		e := none
-		e.Field, e.After = remedy.QueueOpen, 1
-		all = append(all, []remedy.Edit{e})
+		e.Kind, e.Amount = edit.Open, 1
+		all = append(all, []edit.Edit{e})
 	}
 	for _, weight := range []float64{8, 1 << 16} {
 		e := none
-		e.Field, e.After, e.Given = remedy.QueueWeight, weight, true
-		all = append(all, []remedy.Edit{e})
+		e.Kind, e.Amount, e.Given = edit.Weight, weight, true
+		all = append(all, []edit.Edit{e})
 	}
-	for _, field := range []remedy.EditField{remedy.QueueCapability, remedy.QueueGuarantee, remedy.QueueDeserved} {
+	for _, field := range []edit.Kind{edit.Capability, edit.Guarantee, edit.Deserved} {
 		for _, cpu := range []float64{0, 6, 32} {
 			for _, gpu := range []float64{0, 3, 16} {
-				var edits []remedy.Edit
+				var edits []edit.Edit
 				for d, after := range map[int]float64{0: 1000 * cpu, gpuAt: 1000 * gpu} {
 					if after == 0 {
 						continue
 					}
 					e := none
-					e.Field, e.Dimension, e.After, e.Given = field, d, after, true
+					e.Kind, e.Dimension, e.Amount, e.Given = field, d, after, true
 					edits = append(edits, e)
 				}
 				all = append(all, edits)
@@ -222,12 +223,12 @@ func TestAJobThatCanNeverRunHasARemedyIfTwoChangesHelp(t *testing.T) {
 }
 
 // bruteForce returns two changes with which a job runs, nil if none do.
-func bruteForce(t require.TestingT, s *engine.Session, m *model.Model, j model.JobID) []remedy.Edit {
+func bruteForce(t require.TestingT, s *engine.Session, m *model.Model, j model.JobID) []edit.Edit {
 	for q := range m.Queues {
 		if m.Queues[q].Name[0] != 'q' || model.QueueID(q) == m.Jobs.At(j).Queue {
 			continue
 		}
-		e := remedy.Edit{Field: remedy.JobQueue, Queue: model.QueueID(q), Job: j, Group: model.None, Node: model.None, Dimension: -1, Step: 1, After: 1}
+		e := edit.Edit{Kind: edit.Queue, Queue: model.QueueID(q), Job: j, Group: model.None, Node: model.None, Dimension: -1, Step: 1, Amount: 1}
 		for _, ofJob := range changesOfJob(m, j) {
 			if edits := append(slices.Clone(ofJob), e); runsAfter(t, s, j, edits) && !warnsAfter(t, s, j, edits) {
 				return edits
@@ -247,7 +248,7 @@ func bruteForce(t require.TestingT, s *engine.Session, m *model.Model, j model.J
 }
 
 // warnsAfter reports whether the policy warns of more in the cluster after edits.
-func warnsAfter(t require.TestingT, s *engine.Session, j model.JobID, edits []remedy.Edit) bool {
+func warnsAfter(t require.TestingT, s *engine.Session, j model.JobID, edits []edit.Edit) bool {
 	before, mark := len(s.Warnings()), s.Mark()
 	require.NoError(t, remedy.ChangeBy(s, j, edits))
 	after := len(s.Warnings())
@@ -262,15 +263,15 @@ func TestWhatAJobNeedsOfNodesAndOfItsQueueIsOneRemedy(t *testing.T) {
 		minimum, cores int
 		set            string
 		closed         bool
-		fields         []remedy.EditField
+		fields         []edit.Kind
 	}{
-		"a node that is left out": {minimum: 1, cores: 8, set: "small", fields: []remedy.EditField{remedy.TaskNode, remedy.QueueCapability}},
-		"more nodes":              {minimum: 4, cores: 6, fields: []remedy.EditField{remedy.NodesLike, remedy.QueueCapability}},
-		"a smaller minimum":       {minimum: 4, cores: 6, fields: []remedy.EditField{remedy.JobMinimum, remedy.QueueCapability}},
-		"a smaller request":       {minimum: 4, cores: 6, fields: []remedy.EditField{remedy.TaskRequest, remedy.QueueCapability}},
-		"a queue that is closed":  {minimum: 1, cores: 6, closed: true, fields: []remedy.EditField{remedy.QueueOpen, remedy.QueueCapability}},
+		"a node that is left out": {minimum: 1, cores: 8, set: "small", fields: []edit.Kind{edit.AllowedNode, edit.Capability}},
+		"more nodes":              {minimum: 4, cores: 6, fields: []edit.Kind{edit.NodesLike, edit.Capability}},
+		"a smaller minimum":       {minimum: 4, cores: 6, fields: []edit.Kind{edit.Minimum, edit.Capability}},
+		"a smaller request":       {minimum: 4, cores: 6, fields: []edit.Kind{edit.Request, edit.Capability}},
+		"a queue that is closed":  {minimum: 1, cores: 6, closed: true, fields: []edit.Kind{edit.Open, edit.Capability}},
 		"closed, and a node left out": {
-			minimum: 1, cores: 8, set: "small", closed: true, fields: []remedy.EditField{remedy.TaskNode, remedy.QueueOpen, remedy.QueueCapability},
+			minimum: 1, cores: 8, set: "small", closed: true, fields: []edit.Kind{edit.AllowedNode, edit.Open, edit.Capability},
 		},
 	} {
 		for with, p := range enginetest.Policies() {
@@ -304,12 +305,14 @@ func TestWhatAJobNeedsOfNodesAndOfItsQueueIsOneRemedy(t *testing.T) {
 				s, err := engine.Open(m, p, nil)
 				require.NoError(t, err)
 				j, _ := m.Job("never")
-				var fields [][]remedy.EditField
+				var fields [][]edit.Kind
 				for _, one := range remediesOf(remedies(t, s, j), remedy.Combined) {
 					requireLeast(t, s, j, one.Edits, name)
-					var of []remedy.EditField
-					for _, edit := range one.Edits {
-						of = append(of, edit.Field)
+					var of []edit.Kind
+					for _, e := range one.Edits {
+						if e.Step != 0 {
+							of = append(of, e.Kind)
+						}
 					}
 					fields = append(fields, slices.Compact(of))
 				}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/forecast"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
@@ -131,11 +132,11 @@ func occupied(h engine.Host, j model.JobID) resource.Row {
 
 // end chooses a job, and frees what it holds.
 func (e *ender) end(j model.JobID) {
-	edit := e.edit(JobEnded)
-	edit.Job = j
+	end := e.edit(edit.End)
+	end.Job = j
 	e.ended[j] = true
 	// Those chosen first go furthest: they are turned back last.
-	e.dials = slices.Insert(e.dials, 0, whole(edit))
+	e.dials = slices.Insert(e.dials, 0, whole(end))
 	if e.free == nil {
 		return
 	}
@@ -374,9 +375,9 @@ func (r *remedier) wait() error {
 	case foreseen.Outcome == forecast.StartsAt:
 		dials := make([]dial, 0, len(foreseen.Ends))
 		for _, j := range foreseen.Ends {
-			edit := r.edit(JobEnded)
-			edit.Job = j
-			dials = append(dials, whole(edit))
+			end := r.edit(edit.End)
+			end.Job = j
+			dials = append(dials, whole(end))
 		}
 		_, err := r.list(Wait, dials)
 		return err

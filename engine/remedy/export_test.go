@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/model"
 )
 
@@ -12,11 +13,11 @@ func Runs(s *engine.Session, j model.JobID) (bool, error) {
 }
 
 // ChangeBy goes on from the cluster after edits that are about a job, as Change does.
-func ChangeBy(s *engine.Session, j model.JobID, edits []Edit) error {
+func ChangeBy(s *engine.Session, j model.JobID, edits []edit.Edit) error {
 	if !s.View().Fresh() {
 		if err := s.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
 			return err
 		}
 	}
-	return changeBy(s.Host(), &editor{Model: s.View().Model, job: j, edits: edits})
+	return changeBy(s.Host(), s.View().Model, j, edits)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/resource"
 )
@@ -18,14 +19,16 @@ const (
 	maxRemedyWeight = 1 << 16
 )
 
-// edit is an edit of a field of the job.
-func (r *remedier) edit(field EditField) Edit {
-	return Edit{Field: field, Queue: model.None, Job: r.job, Group: model.None, Node: model.None, Dimension: -1}
+// edit is an edit of the job.
+func (r *remedier) edit(kind edit.Kind) edit.Edit {
+	e := edit.Of(kind)
+	e.Job = r.job
+	return e
 }
 
-// queueEdit is an edit of a field of a queue.
-func (r *remedier) queueEdit(field EditField, q model.QueueID) Edit {
-	e := r.edit(field)
+// queueEdit is an edit of a queue.
+func (r *remedier) queueEdit(kind edit.Kind, q model.QueueID) edit.Edit {
+	e := r.edit(kind)
 	e.Queue, e.Job = q, model.None
 	return e
 }
@@ -79,7 +82,7 @@ func (r *remedier) minimumDials() ([]dial, int) {
 }
 
 func (r *remedier) minimumDial(g model.GroupID, before, most int32) dial {
-	e := r.edit(JobMinimum)
+	e := r.edit(edit.Minimum)
 	e.Group, e.Before, e.Given, e.Step = g, float64(before), true, 1
 	return dial{edit: e, most: int(most), falls: true}
 }
@@ -116,7 +119,7 @@ func (r *remedier) list(kind Kind, dials []dial) (bool, error) {
 	if err != nil || edits == nil {
 		return false, err
 	}
-	if changed := (&editor{Model: r.base, job: r.job, edits: edits}); kind == SmallerMinimum && changed.minimum() == 0 {
+	if kind == SmallerMinimum && minimumAfter(r.base, r.job, edits) == 0 {
 		// A gang of no task is none.
 		return false, nil
 	}
@@ -165,7 +168,7 @@ func (r *remedier) smallerRequest() error {
 func (r *remedier) requestDials(g model.GroupID, asked resource.Row) []dial {
 	var dials []dial
 	for m := asked.Positive() &^ r.View().Dims.Pods(); m != 0; m = m.Rest() {
-		e := r.edit(TaskRequest)
+		e := r.edit(edit.Request)
 		e.Group, e.Dimension, e.Before, e.Given = g, m.First(), asked.V[m.First()], true
 		unit := unitsOf(r.names[e.Dimension])[0]
 		if d := amountDial(e, r.names[e.Dimension], unit); d.most > 0 && e.Before > unit {
@@ -229,7 +232,7 @@ func (r *remedier) otherQueue() error {
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.apart, b.apart), cmp.Compare(b.left, a.left)) })
 	tried, listed := 0, 0
 	for ; tried < min(len(list), maxRemedyQueues) && listed < maxRemedyListed; tried++ {
-		e := r.edit(JobQueue)
+		e := r.edit(edit.Queue)
 		e.Queue = list[tried].queue
 		ok, err := r.list(OtherQueue, []dial{whole(e)})
 		if err != nil {
@@ -292,24 +295,24 @@ func (r *remedier) settingDials(kind Kind, q model.QueueID) []dial {
 		if queue.State == model.Open {
 			return nil
 		}
-		return []dial{whole(r.queueEdit(QueueOpen, q))}
+		return []dial{whole(r.queueEdit(edit.Open, q))}
 	case HigherWeight:
-		e := r.queueEdit(QueueWeight, q)
+		e := r.queueEdit(edit.Weight, q)
 		e.Before, e.Given, e.Step = float64(queue.Weight), true, 1
 		return []dial{{edit: e, most: max(maxRemedyWeight-int(queue.Weight), 0)}}
 	case HigherCapability:
-		return r.amountDials(QueueCapability, q, queue.Capability)
+		return r.amountDials(edit.Capability, q, queue.Capability)
 	case HigherGuarantee:
-		return r.amountDials(QueueGuarantee, q, queue.Guarantee)
+		return r.amountDials(edit.Guarantee, q, queue.Guarantee)
 	case HigherDeserved:
-		return r.amountDials(QueueDeserved, q, queue.Deserved)
+		return r.amountDials(edit.Deserved, q, queue.Deserved)
 	}
 	return nil
 }
 
 // amountDials returns dials that raise amounts of a queue up to a useful maximum: above the total for a limit, to the total for the others.
-func (r *remedier) amountDials(field EditField, q model.QueueID, now resource.Row) []dial {
-	if field == QueueCapability && now.Absent() {
+func (r *remedier) amountDials(field edit.Kind, q model.QueueID, now resource.Row) []dial {
+	if field == edit.Capability && now.Absent() {
 		return nil
 	}
 	var dials []dial
@@ -321,7 +324,7 @@ func (r *remedier) amountDials(field EditField, q model.QueueID, now resource.Ro
 		if !now.Absent() {
 			e.Before, e.Given = now.V[e.Dimension], now.Has.Has(e.Dimension)
 		}
-		if field == QueueCapability {
+		if field == edit.Capability {
 			// cpu and memory are unlimited where the limit names neither or says 0.
 			if e.Dimension <= resource.Memory && e.Before <= 0 || math.IsInf(e.Before, 1) {
 				continue
@@ -334,7 +337,7 @@ func (r *remedier) amountDials(field EditField, q model.QueueID, now resource.Ro
 		d := amountDial(e, r.names[e.Dimension], limit)
 		turn := d
 		d.hint = func(s *standing) int {
-			return turn.steps(needed(s, func(at model.QueueID) bool { return at == q || field != QueueCapability }, e.Dimension))
+			return turn.steps(needed(s, func(at model.QueueID) bool { return at == q || field != edit.Capability }, e.Dimension))
 		}
 		dials = append(dials, d)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
@@ -148,7 +149,7 @@ func (r *remedier) triedShapes(kind Kind) ([]shape, error) {
 
 // nodesDial adds nodes of a shape. For a gang of more tasks than the bound as many nodes are tried, since each may need one of its own.
 func (r *remedier) nodesDial(s shape) dial {
-	e := r.edit(NodesLike)
+	e := r.edit(edit.NodesLike)
 	e.Job, e.Node, e.Given, e.Step = model.None, s.like, true, 1
 	return dial{edit: e, most: max(maxRemedyNodes, min(len(r.gang), maxRemedyNodes*maxRemedyNodes))}
 }
@@ -189,11 +190,11 @@ func (r *remedier) moreNodes() error {
 // grows reports whether what holds the job back differs between the most nodes that are tried and half of them, so that still more could
 // help.
 func (r *remedier) grows(d *dial) (bool, error) {
-	most, err := r.standing([]Edit{d.at(d.most)})
+	most, err := r.standing([]edit.Edit{d.at(d.most)})
 	if err != nil {
 		return false, err
 	}
-	half, err := r.standing([]Edit{d.at(d.most / 2)})
+	half, err := r.standing([]edit.Edit{d.at(d.most / 2)})
 	if err != nil {
 		return false, err
 	}
@@ -217,14 +218,9 @@ func (r *remedier) leftOut() []model.NodeID {
 	}
 	return r.byRoom(func(n model.NodeID) bool {
 		return v.Nodes[n].Unschedulable == nil && slices.ContainsFunc(restricted, func(t model.TaskID) bool {
-			return openable(v.Model, v.NodeSetOf(t), n) && r.offers(t, n)
+			return edit.Openable(v.Model, v.NodeSetOf(t), n) && r.offers(t, n)
 		})
 	})
-}
-
-// openable reports whether a node is not in a set, and a change of a task could let it use the node.
-func openable(m *model.Model, set model.NodeSetID, n model.NodeID) bool {
-	return !m.InSet(set, n) && !m.NodeSets[set].Exclusion(n).Firm
 }
 
 // byRoom lists nodes, those first that have most room for what the job needs.
@@ -252,18 +248,18 @@ func (r *remedier) byRoom(is func(model.NodeID) bool) []model.NodeID {
 }
 
 // uncordoned uncordons as few nodes as suffice.
-func (r *remedier) uncordoned() error { return r.fewest(Uncordoned, NodeUncordoned, r.cordoned()) }
+func (r *remedier) uncordoned() error { return r.fewest(Uncordoned, edit.Uncordon, r.cordoned()) }
 
 // otherNodes lets the waiting tasks use as few nodes besides theirs as suffice.
 func (r *remedier) otherNodes() error {
 	if err := r.spendOnOffers(len(r.View().NodeOrder)); err != nil {
 		return err
 	}
-	return r.fewest(OtherNodes, TaskNode, r.leftOut())
+	return r.fewest(OtherNodes, edit.AllowedNode, r.leftOut())
 }
 
 // fewest edits a field of as few nodes as suffice.
-func (r *remedier) fewest(kind Kind, field EditField, list []model.NodeID) error {
+func (r *remedier) fewest(kind Kind, field edit.Kind, list []model.NodeID) error {
 	if len(list) == 0 {
 		r.untried(kind, NoneThere)
 		return nil
@@ -296,12 +292,12 @@ func (r *remedier) fewest(kind Kind, field EditField, list []model.NodeID) error
 }
 
 // nodeDials edit a field of each node. Those with least room, which are the last, are turned back first.
-func (r *remedier) nodeDials(field EditField, list []model.NodeID) []dial {
+func (r *remedier) nodeDials(field edit.Kind, list []model.NodeID) []dial {
 	dials := make([]dial, len(list))
 	for i, n := range list {
 		e := r.edit(field)
 		e.Node = n
-		if field == NodeUncordoned {
+		if field == edit.Uncordon {
 			e.Job = model.None
 		}
 		dials[len(list)-1-i] = whole(e)

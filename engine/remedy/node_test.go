@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/remedy"
@@ -68,7 +69,7 @@ func TestNodesOfTheRarestShapeAreFoundWhereOnlyTheyHelp(t *testing.T) {
 	more := remediesOf(found, remedy.MoreNodes)
 	require.Len(t, more, 1, "nodes with too few GPUs are not tried")
 	require.Equal(t, "h100-1", s.View().Nodes[more[0].Edits[0].Node].Name)
-	require.EqualValues(t, 3, more[0].Edits[0].After)
+	require.EqualValues(t, 3, more[0].Edits[0].Amount)
 	for _, untried := range found.Untried {
 		require.NotEqual(t, remedy.BeyondBound, untried.Cause, "%+v", untried)
 	}
@@ -191,9 +192,9 @@ func TestTasksThatANodeSetKeepsFromRoomMayUseOtherNodes(t *testing.T) {
 			list := remediesOf(found, remedy.OtherNodes)
 			require.Len(t, list, 1)
 			var nodes []uint32
-			for i, edit := range list[0].Edits {
-				require.Equal(t, remedy.TaskNode, edit.Field)
-				nodes = append(nodes, uint32(edit.Node))
+			for i, e := range list[0].Edits {
+				require.Equal(t, edit.AllowedNode, e.Kind)
+				nodes = append(nodes, uint32(e.Node))
 				require.False(t, runsAfter(t, s, j, oneLess(list[0].Edits, i)))
 			}
 			require.ElementsMatch(t, test.others, nodes)

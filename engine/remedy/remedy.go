@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
@@ -14,7 +15,7 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// Kind is a kind of change that may make a job run. The values are those of the contract's RemedyKind.
+// Kind is a kind of change that may make a job run. See Kind.Edits for its kind of edits.
 type Kind uint8
 
 // The kinds, in the order in which they are tried and listed.
@@ -50,62 +51,16 @@ const (
 	// OtherNodes lets the waiting tasks of the job use nodes that their node sets leave out.
 	OtherNodes Kind = 15
 
-	remedyKinds = int(OtherNodes)
+	// LastKind is the last of them.
+	LastKind = OtherNodes
 )
-
-// EditField says what an Edit changes. The values are those of the contract's RemedyField.
-type EditField uint8
-
-// The fields.
-const (
-	QueueCapability EditField = 1
-	QueueGuarantee  EditField = 2
-	QueueDeserved   EditField = 3
-	QueueWeight     EditField = 4
-	// QueueOpen opens the queue.
-	QueueOpen EditField = 5
-	// JobQueue moves the job into the queue.
-	JobQueue EditField = 6
-	// JobMinimum is the minimum of tasks of the job, or of the role if Group is one; the job's minimum then becomes smaller by as many
-	// tasks. The minimum resources of the job shrink in proportion to its minimum.
-	JobMinimum EditField = 7
-	// TaskRequest is the maximum request of each waiting task of the role. The minimum resources of the job shrink by as much as the
-	// requests of its gang do.
-	TaskRequest EditField = 8
-	// NodesLike is how many nodes are added that are like the node, but empty and schedulable.
-	NodesLike EditField = 9
-	// NodeUncordoned lets the node take new tasks.
-	NodeUncordoned EditField = 10
-	// JobEnded removes the job.
-	JobEnded EditField = 11
-	// TaskNode lets the waiting tasks of the job use the node besides those of their node sets.
-	TaskNode EditField = 12
-)
-
-// Edit is one difference between the cluster and one in which the job runs.
-type Edit struct {
-	Field EditField
-	// Queue, Job, Group and Node name the object of the field, or are model.None.
-	Queue model.QueueID
-	Job   model.JobID
-	Group model.GroupID
-	Node  model.NodeID
-	// Dimension of the amounts, or -1.
-	Dimension int
-	// Before is the value now, valid if Given; After is the value with which the job runs. With a difference that is one Step smaller it
-	// does not run. Changes without an amount have neither.
-	Before, After, Step float64
-	Given               bool
-}
 
 // Remedy is a smallest change that makes a job run, which was tried: with all edits the job runs, and with one Step less of any edit it
 // does not. With edits and a Plan, the plan makes the job run after the edits, and with one Step less there is no plan.
 type Remedy struct {
 	Kind  Kind
-	Edits []Edit
-	// MinAvailable is the minimum of tasks of the job afterwards, and MinResources are its minimum resources; absent if they do not change.
-	MinAvailable int32
-	MinResources resource.Row
+	// Edits that follow from others come last, and have no Step.
+	Edits []edit.Edit
 	// Loses are the queues that deserve less, the greatest loss first, and Losing how many there are in all.
 	Loses  []QueueLoss
 	Losing int
@@ -290,7 +245,7 @@ func (r *remedier) find(kinds []Kind) error {
 		return nil
 	}
 	asked := func(kind Kind) bool { return kinds == nil || slices.Contains(kinds, kind) }
-	for kind := Kind(1); int(kind) <= remedyKinds; kind++ {
+	for kind := Kind(1); kind <= LastKind; kind++ {
 		if !asked(kind) || kind == Combined {
 			continue
 		}

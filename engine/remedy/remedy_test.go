@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/forecast"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
@@ -33,7 +34,7 @@ func remedies(t require.TestingT, s *engine.Session, j model.JobID) *remedy.Answ
 }
 
 // runsAfter reports whether a job runs in the cluster after edits.
-func runsAfter(t require.TestingT, s *engine.Session, j model.JobID, edits []remedy.Edit) bool {
+func runsAfter(t require.TestingT, s *engine.Session, j model.JobID, edits []edit.Edit) bool {
 	mark := s.Mark()
 	runs := false
 	if len(edits) == 0 || remedy.ChangeBy(s, j, edits) == nil {
@@ -50,20 +51,20 @@ func runsAfter(t require.TestingT, s *engine.Session, j model.JobID, edits []rem
 }
 
 // oneLess returns edits of which one goes a step less far; it is left out if it then changes nothing.
-func oneLess(edits []remedy.Edit, i int) []remedy.Edit {
-	var less []remedy.Edit
-	for k, edit := range edits {
+func oneLess(edits []edit.Edit, i int) []edit.Edit {
+	var less []edit.Edit
+	for k, e := range edits {
 		if k == i {
-			if edit.After > edit.Before {
-				edit.After -= edit.Step
+			if e.Amount > e.Before {
+				e.Amount -= e.Step
 			} else {
-				edit.After += edit.Step
+				e.Amount += e.Step
 			}
-			if (edit.After <= edit.Before) == (edits[k].After > edit.Before) {
+			if (e.Amount <= e.Before) == (edits[k].Amount > e.Before) {
 				continue
 			}
 		}
-		less = append(less, edit)
+		less = append(less, e)
 	}
 	return less
 }
@@ -103,15 +104,17 @@ func TestEveryRemedyMakesTheJobRunAndOneStepLessDoesNot(t *testing.T) {
 }
 
 // requireLeast requires that a job runs after edits, and not with one step less of any.
-func requireLeast(t require.TestingT, s *engine.Session, j model.JobID, edits []remedy.Edit, at string) {
+func requireLeast(t require.TestingT, s *engine.Session, j model.JobID, edits []edit.Edit, at string) {
 	require.True(t, runsAfter(t, s, j, edits), "%s: %+v", at, edits)
 	for i := range edits {
-		require.False(t, runsAfter(t, s, j, oneLess(edits, i)), "%s: %d of %+v", at, i, edits)
+		if edits[i].Step != 0 {
+			require.False(t, runsAfter(t, s, j, oneLess(edits, i)), "%s: %d of %+v", at, i, edits)
+		}
 	}
 }
 
 // planAfter returns the plan that a job has in the cluster after edits.
-func planAfter(t *testing.T, s *engine.Session, j model.JobID, edits []remedy.Edit) *plan.Plan {
+func planAfter(t *testing.T, s *engine.Session, j model.JobID, edits []edit.Edit) *plan.Plan {
 	t.Helper()
 	mark := s.Mark()
 	require.NoError(t, remedy.ChangeBy(s, j, edits))
@@ -128,6 +131,9 @@ func requirePlanAfter(t *testing.T, s *engine.Session, j model.JobID, one remedy
 	require.False(t, runsAfter(t, s, j, one.Edits), at)
 	require.Equal(t, one.Plan, planAfter(t, s, j, one.Edits), at)
 	for i := range one.Edits {
+		if one.Edits[i].Step == 0 {
+			continue
+		}
 		less := planAfter(t, s, j, oneLess(one.Edits, i))
 		require.NotEqual(t, plan.Made, less.Outcome, "%s: %d of %+v", at, i, one.Edits)
 	}
@@ -163,18 +169,18 @@ func TestALinearSearchFindsNoSmallerRemedy(t *testing.T) {
 	asked, smaller := 0, 0
 	enginetest.EachJob(t, *remedyRuns/6, func(name string, seed uint64, s *engine.Session, j model.JobID) {
 		for _, one := range remedies(t, s, j).List {
-			if len(one.Edits) != 1 || one.Edits[0].Step == 0 {
+			if len(one.Edits) == 0 || one.Edits[0].Step == 0 || len(one.Edits) > 1 && one.Edits[1].Step != 0 {
 				continue
 			}
-			edit := one.Edits[0]
-			steps := int(math.Round(math.Abs(edit.After-edit.Before) / edit.Step))
+			e := one.Edits[0]
+			steps := int(math.Round(math.Abs(e.Amount-e.Before) / e.Step))
 			for k := 1; k < steps; k += 1 + steps/50 {
-				nearer := edit
-				nearer.After = edit.Before + float64(k)*math.Copysign(edit.Step, edit.After-edit.Before)
+				nearer := e
+				nearer.Amount = e.Before + float64(k)*math.Copysign(e.Step, e.Amount-e.Before)
 				asked++
-				if runsAfter(t, s, j, []remedy.Edit{nearer}) {
+				if runsAfter(t, s, j, []edit.Edit{nearer}) {
 					smaller++
-					t.Logf("%s %d %s: %+v runs with %g", name, seed, s.View().Jobs.At(j).UID, edit, nearer.After)
+					t.Logf("%s %d %s: %+v runs with %g", name, seed, s.View().Jobs.At(j).UID, e, nearer.Amount)
 				}
 			}
 		}
@@ -265,8 +271,8 @@ func TestAJobThatRunsOnceOthersEndMayWaitForThem(t *testing.T) {
 			}
 			remedy, last := found.List[0], int64(0)
 			require.True(t, runsAfter(t, s, j, remedy.Edits))
-			for i, edit := range remedy.Edits {
-				last = max(last, v.Jobs.At(edit.Job).ExpectedEnd)
+			for i, e := range remedy.Edits {
+				last = max(last, v.Jobs.At(e.Job).ExpectedEnd)
 				require.False(t, runsAfter(t, s, j, slices.Delete(slices.Clone(remedy.Edits), i, i+1)))
 			}
 			require.Equal(t, last, remedy.At)

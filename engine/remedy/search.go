@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 )
 
 // dial is one number that a search turns: what an edit changes, in steps from the value now.
 type dial struct {
-	edit Edit
+	edit edit.Edit
 	// most is how many steps it can be turned.
 	most int
 	// falls: each step lowers the value.
@@ -21,15 +22,15 @@ type dial struct {
 }
 
 // amountDial turns an amount of a dimension from before towards a limit, in whole steps of a size that suits people.
-func amountDial(edit Edit, name string, limit float64) dial {
-	d := dial{edit: edit, falls: limit < edit.Before}
+func amountDial(e edit.Edit, name string, limit float64) dial {
+	d := dial{edit: e, falls: limit < e.Before}
 	units := unitsOf(name)
 	for _, unit := range units {
 		d.edit.Step = unit
 		if d.falls {
-			d.most = int(min(math.Ceil(edit.Before/unit)-math.Ceil(limit/unit), remedySteps+1))
+			d.most = int(min(math.Ceil(e.Before/unit)-math.Ceil(limit/unit), remedySteps+1))
 		} else {
-			d.most = int(min(math.Ceil(limit/unit)-math.Floor(edit.Before/unit), remedySteps+1))
+			d.most = int(min(math.Ceil(limit/unit)-math.Floor(e.Before/unit), remedySteps+1))
 		}
 		if d.most <= remedySteps {
 			break
@@ -59,12 +60,12 @@ func unitsOf(name string) []float64 {
 }
 
 // at returns the edit after k steps.
-func (d *dial) at(k int) Edit {
+func (d *dial) at(k int) edit.Edit {
 	e := d.edit
 	if d.falls {
-		e.After = (math.Ceil(e.Before/e.Step) - float64(k)) * e.Step
+		e.Amount = (math.Ceil(e.Before/e.Step) - float64(k)) * e.Step
 	} else {
-		e.After = (math.Floor(e.Before/e.Step) + float64(k)) * e.Step
+		e.Amount = (math.Floor(e.Before/e.Step) + float64(k)) * e.Step
 	}
 	return e
 }
@@ -76,9 +77,9 @@ func (d *dial) steps(value float64) int {
 }
 
 // whole is a dial for a change that is made as a whole or not at all.
-func whole(edit Edit) dial {
-	edit.After, edit.Step = 1, 1
-	return dial{edit: edit, most: 1}
+func whole(e edit.Edit) dial {
+	e.Amount, e.Step = 1, 1
+	return dial{edit: e, most: 1}
 }
 
 // search turns dials.
@@ -90,8 +91,8 @@ type search struct {
 }
 
 // edits are the edits of the dials that are turned.
-func (s *search) edits() []Edit {
-	var edits []Edit
+func (s *search) edits() []edit.Edit {
+	var edits []edit.Edit
 	for i := range s.dials {
 		if s.at[i] > 0 {
 			edits = append(edits, s.dials[i].at(s.at[i]))
@@ -108,7 +109,7 @@ func (s *search) stands(i, k int) (*standing, error) {
 
 // smallest turns dials as little as makes the job run, one after the other from all at their most; nil if the job does not run even then.
 // With the result, one step less of any dial does not suffice.
-func (r *remedier) smallest(dials []dial) ([]Edit, error) {
+func (r *remedier) smallest(dials []dial) ([]edit.Edit, error) {
 	s := &search{remedier: r, at: make([]int, len(dials))}
 	for i := range dials {
 		if dials[i].most > 0 {
@@ -304,8 +305,8 @@ func (r *remedier) as(kind Kind) Kind {
 }
 
 // atMost are the edits of dials, and of those beside them, that are all turned to their most.
-func (r *remedier) atMost(dials []dial) []Edit {
-	var edits []Edit
+func (r *remedier) atMost(dials []dial) []edit.Edit {
+	var edits []edit.Edit
 	for _, d := range slices.Concat(dials, r.beside) {
 		if d.most > 0 {
 			edits = append(edits, d.at(d.most))

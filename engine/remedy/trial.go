@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/place"
@@ -64,7 +65,7 @@ func spendOnRun(h engine.Host, w *engine.Need) error {
 }
 
 // standing returns how the job stands in the cluster after edits. errSpent says that no tries are left.
-func (r *remedier) standing(edits []Edit) (*standing, error) {
+func (r *remedier) standing(edits []edit.Edit) (*standing, error) {
 	key := r.key(edits)
 	if known := r.asked[key]; known != nil {
 		return known, nil
@@ -96,7 +97,7 @@ func (r *remedier) standing(edits []Edit) (*standing, error) {
 }
 
 // key identifies what was asked about edits.
-func (r *remedier) key(edits []Edit) string { return fmt.Sprint(r.evicts, edits) }
+func (r *remedier) key(edits []edit.Edit) string { return fmt.Sprint(r.evicts, edits) }
 
 // evict asks for a plan for the job in the present state. If there is one, the job runs by it.
 func (r *remedier) evict(found *standing) error {
@@ -111,7 +112,7 @@ func (r *remedier) evict(found *standing) error {
 }
 
 // runsWith reports whether the job runs in the cluster after edits.
-func (r *remedier) runsWith(edits []Edit) (bool, error) {
+func (r *remedier) runsWith(edits []edit.Edit) (bool, error) {
 	now, err := r.standing(edits)
 	if err != nil {
 		return false, err
@@ -121,10 +122,10 @@ func (r *remedier) runsWith(edits []Edit) (bool, error) {
 
 // under does something in a session on the cluster after edits, and undoes it. It does nothing if the edits do not result in a valid
 // snapshot.
-func (r *remedier) under(edits []Edit, do func() error) error {
+func (r *remedier) under(edits []edit.Edit, do func() error) error {
 	return r.Tried(func() error {
 		if len(edits) > 0 {
-			err := changeBy(r.Host, &editor{Model: r.base, job: r.job, edits: edits})
+			err := changeBy(r.Host, r.base, r.job, edits)
 			if _, faulty := errors.AsType[*model.Error](err); faulty {
 				return nil
 			}
@@ -143,12 +144,12 @@ const maxRemedyLosses = 8
 // policy warns of and does not warn of now.
 func (r *remedier) add(found Remedy) (bool, error) {
 	// Waiting for jobs to end is another remedy than ending them.
-	same := func(other Remedy) bool { return slices.Equal(other.Edits, found.Edits) }
+	same := func(other Remedy) bool { return slices.Equal(other.Edits, complete(r.base, r.job, found.Edits)) }
 	if found.Kind != Wait && slices.ContainsFunc(r.out.List, same) {
 		return false, nil
 	}
 	sound := true
-	ends := !slices.ContainsFunc(found.Edits, func(e Edit) bool { return e.Field != JobEnded })
+	ends := !slices.ContainsFunc(found.Edits, func(e edit.Edit) bool { return e.Kind != edit.End })
 	err := r.under(found.Edits, func() error {
 		for key, count := range r.warnings() {
 			// A queue may be warned of once its last job has ended, but no setting has changed.
@@ -162,18 +163,17 @@ func (r *remedier) add(found Remedy) (bool, error) {
 	if err != nil || !sound {
 		return false, err
 	}
-	changed := &editor{Model: r.base, job: r.job, edits: found.Edits}
-	found.MinAvailable, found.MinResources = changed.minimum(), changed.minResources()
+	found.Edits = complete(r.base, r.job, found.Edits)
 	for i := range found.Edits {
-		if edit := &found.Edits[i]; edit.Field == JobEnded {
-			account := r.View().Account(edit.Job)
+		if e := &found.Edits[i]; e.Kind == edit.End {
+			account := r.View().Account(e.Job)
 			found.Ended += int(account.Holding() + account.Tasks[model.Releasing])
 			if found.Freed.Absent() {
 				found.Freed = resource.NewRow(r.base.Dims.Len())
 			}
-			found.Freed.Add(occupied(r.Host, edit.Job))
+			found.Freed.Add(occupied(r.Host, e.Job))
 			if found.Kind == Wait {
-				found.At = max(found.At, r.base.Jobs.At(edit.Job).ExpectedEnd)
+				found.At = max(found.At, r.base.Jobs.At(e.Job).ExpectedEnd)
 			}
 		}
 	}
@@ -224,8 +224,8 @@ func (r *remedier) cost(found *Remedy) {
 	}
 	own := slices.Clone(r.path)
 	for i := range found.Edits {
-		if edit := &found.Edits[i]; edit.Field == JobEnded {
-			own = append(own, r.pathOf(r.base.Jobs.At(edit.Job).Queue)...)
+		if e := &found.Edits[i]; e.Kind == edit.End {
+			own = append(own, r.pathOf(r.base.Jobs.At(e.Job).Queue)...)
 		}
 	}
 	for i, d := range r.Dividers() {

@@ -88,7 +88,7 @@ func counted(say func(name, sentence string)) {
 		for bound := range apportionv1.UntriedBound_name {
 			for cause := range apportionv1.UntriedCause_name {
 				u := &apportionv1.UntriedRemedy{
-					Kind: 1, Cause: apportionv1.UntriedCause(cause), Bound: apportionv1.UntriedBound(bound), Tried: x + 1, Of: y,
+					Means: 1, Kind: 1, Cause: apportionv1.UntriedCause(cause), Bound: apportionv1.UntriedBound(bound), Tried: x + 1, Of: y,
 				}
 				say("untried", text.Untried(u))
 			}
@@ -96,13 +96,14 @@ func counted(say func(name, sentence string)) {
 		plans(a, b, c, func(sentence string) { say("plan", sentence) })
 		found := &apportionv1.RemediesAnswer{Outcome: apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND, Remedies: make([]*apportionv1.Remedy, a)}
 		say("remedies", text.Remedies(names, found))
-		for kind := range apportionv1.RemedyKind_name {
+		for means := range apportionv1.RemedyMeans_name {
 			say("remedy", text.Remedy(names, 0, &apportionv1.Remedy{
-				Kind: apportionv1.RemedyKind(kind), Victims: make([]uint32, a), EndedTasks: y, LosingQueues: z + 1,
+				Means: apportionv1.RemedyMeans(means), Victims: make([]uint32, a), EndedTasks: y, LosingQueues: z + 1,
 				Losses: []*apportionv1.QueueLoss{{}},
-				Edits: []*apportionv1.RemedyEdit{
-					{Field: apportionv1.RemedyField_REMEDY_FIELD_NODES_LIKE, After: new(float64(a)), Job: new(uint32(0)), Node: new(uint32(0))},
-				},
+				Edits: []*apportionv1.Edit{{
+					Kind: apportionv1.EditKind_EDIT_KIND_NODES_LIKE, Amount: new(float64(a)), Step: new(1.0),
+					Object: &apportionv1.Edit_Node{Node: &apportionv1.Ref{Index: new(uint32(0))}},
+				}},
 			}))
 		}
 	}

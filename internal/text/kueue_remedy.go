@@ -56,7 +56,7 @@ func kueueRemedy(names Names, r *apportionv1.Remedy) string {
 	}
 	n := r.GetKueue()
 	switch {
-	case r.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION:
+	case r.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION:
 		return "Evict, as plan says: " + strings.TrimPrefix(kueueVictims(n), "It would evict ")
 	case len(n.GetVictims()) > 0:
 		return capital(and(clauses)) + ". " + kueueVictims(n)
@@ -64,36 +64,36 @@ func kueueRemedy(names Names, r *apportionv1.Remedy) string {
 	return capital(and(clauses)) + ". It then fits" + borrowing(n) + ": " + kueueFlavors(n) + "."
 }
 
-func kueueEdit(names Names, e *apportionv1.RemedyEdit) string {
-	owner := "queue " + names.Queue(e.GetQueue())
-	if e.GetCohort() != "" {
-		owner = "cohort " + visible.Text(e.GetCohort())
+func kueueEdit(names Names, e *apportionv1.Edit) string {
+	owner := "queue " + names.Queue(e.GetQueue().GetIndex())
+	if e.GetQueue() != nil && e.GetQueue().Index == nil {
+		owner = "cohort " + visible.Text(e.GetQueue().GetName())
 	}
-	flavor := visible.Text(e.GetFlavor())
-	before, after := kueueExactly(e.GetResource(), int64(e.GetBefore())), kueueExactly(e.GetResource(), int64(e.GetAfter()))
+	flavor := visible.Text(e.GetNodeSet())
+	before, after := kueueExactly(e.GetResource(), int64(e.GetBefore())), kueueExactly(e.GetResource(), int64(e.GetAmount()))
 	amounts := "from " + before + " to " + after
 	if e.GetResource() != "" {
 		amounts += " " + visible.Text(e.GetResource())
 	}
-	switch e.GetField() {
-	case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
+	switch e.GetKind() { //nolint:exhaustive // The others are no remedies.
+	case apportionv1.EditKind_EDIT_KIND_MINIMUM:
 		return fmt.Sprintf("let it be admitted with fewer pods of %s: lower the least number %s", visible.Text(e.GetRole()), amounts)
-	case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
+	case apportionv1.EditKind_EDIT_KIND_REQUEST:
 		return fmt.Sprintf("lower what each pod of %s asks for %s", visible.Text(e.GetRole()), amounts)
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
+	case apportionv1.EditKind_EDIT_KIND_OPEN:
 		return "let " + owner + " admit (stopPolicy None)"
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL:
+	case apportionv1.EditKind_EDIT_KIND_NOMINAL:
 		return fmt.Sprintf("raise the nominal quota of %s in flavor %s %s", owner, flavor, amounts)
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT:
+	case apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT:
 		return fmt.Sprintf("raise the borrowing limit of %s in flavor %s %s", owner, flavor, amounts)
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:
+	case apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:
 		return fmt.Sprintf("raise the lending limit of %s in flavor %s %s", owner, flavor, amounts)
-	case apportionv1.RemedyField_REMEDY_FIELD_FLAVOR:
+	case apportionv1.EditKind_EDIT_KIND_FLAVOR:
 		return "create flavor " + flavor
-	case apportionv1.RemedyField_REMEDY_FIELD_JOB_PRIORITY:
+	case apportionv1.EditKind_EDIT_KIND_PRIORITY:
 		return "raise its priority " + amounts
-	case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
-		return "end " + names.job(e.GetJob())
+	case apportionv1.EditKind_EDIT_KIND_END:
+		return "end " + names.job(e.GetJob().GetIndex())
 	default:
 		return "make a change that this version does not know"
 	}

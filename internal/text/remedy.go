@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -71,16 +72,16 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 	}
 	w := remedied{names, job, r}
 	var clauses []string
-	switch r.GetKind() {
-	case apportionv1.RemedyKind_REMEDY_KIND_EVICTION:
+	switch {
+	case r.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION:
 		clauses = append(clauses, w.evict()+", as plan says")
-	case apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:
-		clauses = append(clauses, "end "+w.running())
-	case apportionv1.RemedyKind_REMEDY_KIND_WAIT:
+	case r.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_WAIT:
 		clauses = append(clauses, "wait until "+moment(r.GetTime())+" for the end of "+w.running())
+	case EditsOf(r) == apportionv1.EditKind_EDIT_KIND_END:
+		clauses = append(clauses, "end "+w.running())
 	default:
 		for _, edit := range r.GetEdits() {
-			if clause := w.clause(edit); !slices.Contains(clauses, clause) {
+			if clause := w.clause(edit); !follows(edit) && !slices.Contains(clauses, clause) {
 				clauses = append(clauses, clause)
 			}
 		}
@@ -95,6 +96,17 @@ func Remedy(names Names, job uint32, r *apportionv1.Remedy) string {
 	return Sentence(sentence)
 }
 
+// EditsOf returns the kind of the edits of a remedy; unspecified if they are of several kinds, or there are none.
+func EditsOf(r *apportionv1.Remedy) apportionv1.EditKind {
+	if r.GetMeans() != apportionv1.RemedyMeans_REMEDY_MEANS_EDITS || len(r.GetEdits()) == 0 {
+		return apportionv1.EditKind_EDIT_KIND_UNSPECIFIED
+	}
+	return r.GetEdits()[0].GetKind()
+}
+
+// follows reports whether an edit of a remedy follows from others.
+func follows(e *apportionv1.Edit) bool { return e.Amount != nil && e.Step == nil }
+
 // remedied is a remedy that is put into words.
 type remedied struct {
 	names  Names
@@ -108,51 +120,55 @@ func (w remedied) evict() string {
 	return fmt.Sprintf("evict %s (%s)", tasks, amounts(w.names, w.remedy.GetFreed()))
 }
 
-// nodes names the nodes of which a field is edited.
-func (w remedied) nodes(field apportionv1.RemedyField) string {
+// nodes names the nodes that edits of a kind are about.
+func (w remedied) nodes(kind apportionv1.EditKind) string {
 	var nodes []string
 	for _, edit := range w.remedy.GetEdits() {
-		if edit.GetField() == field {
-			nodes = append(nodes, w.names.node(edit.GetNode()))
+		switch {
+		case edit.GetKind() != kind:
+		case edit.GetTo() != nil:
+			nodes = append(nodes, w.names.node(edit.GetTo().GetIndex()))
+		default:
+			nodes = append(nodes, w.names.node(edit.GetNode().GetIndex()))
 		}
 	}
 	return plural(len(nodes), "node") + " " + Few(nodes)
 }
 
-// clause says what one edit changes, and for nodes what all edits of the field do.
-func (w remedied) clause(e *apportionv1.RemedyEdit) string {
-	queue := "queue " + w.names.Queue(e.GetQueue())
-	switch e.GetField() {
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_CAPABILITY:
+// clause says what one edit changes, and for nodes what all edits of the kind do.
+func (w remedied) clause(e *apportionv1.Edit) string {
+	queue := "queue " + w.names.Queue(e.GetQueue().GetIndex())
+	switch e.GetKind() { //nolint:exhaustive // The others are no remedies.
+	case apportionv1.EditKind_EDIT_KIND_CAPABILITY:
 		return fmt.Sprintf("raise the capability of %s %s", queue, w.from(e))
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_GUARANTEE:
+	case apportionv1.EditKind_EDIT_KIND_GUARANTEE:
 		return fmt.Sprintf("raise the guarantee of %s %s", queue, w.from(e))
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_DESERVED:
+	case apportionv1.EditKind_EDIT_KIND_DESERVED:
 		return fmt.Sprintf("raise what %s deserves %s", queue, w.from(e))
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_WEIGHT:
+	case apportionv1.EditKind_EDIT_KIND_WEIGHT:
 		return fmt.Sprintf("raise the weight of %s %s", queue, w.from(e))
-	case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
+	case apportionv1.EditKind_EDIT_KIND_OPEN:
 		return "open " + queue
-	case apportionv1.RemedyField_REMEDY_FIELD_JOB_QUEUE:
-		return "move the job to " + queue
-	case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
+	case apportionv1.EditKind_EDIT_KIND_QUEUE:
+		return "move the job to queue " + w.names.Queue(e.GetTo().GetIndex())
+	case apportionv1.EditKind_EDIT_KIND_MINIMUM:
 		return fmt.Sprintf("lower the minimum of %s %s", w.role(e, "the job"), w.from(e))
-	case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
+	case apportionv1.EditKind_EDIT_KIND_REQUEST:
 		return fmt.Sprintf("lower what each waiting task of %s asks for %s", w.role(e, "the job"), w.from(e))
-	case apportionv1.RemedyField_REMEDY_FIELD_NODES_LIKE:
-		return fmt.Sprintf("add %s like %s", Count(int(e.GetAfter()), "node"), w.names.node(e.GetNode()))
-	case apportionv1.RemedyField_REMEDY_FIELD_NODE_UNCORDONED:
-		return "uncordon " + w.nodes(e.GetField())
-	case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
-		return "end " + w.names.job(e.GetJob())
-	case apportionv1.RemedyField_REMEDY_FIELD_TASK_NODE:
-		return "let the waiting tasks of the job use " + w.nodes(e.GetField()) + " too"
+	case apportionv1.EditKind_EDIT_KIND_NODES_LIKE:
+		return fmt.Sprintf("add %s like %s", Count(int(e.GetAmount()), "node"), w.names.node(e.GetNode().GetIndex()))
+	case apportionv1.EditKind_EDIT_KIND_UNCORDON:
+		return "uncordon " + w.nodes(e.GetKind())
+	case apportionv1.EditKind_EDIT_KIND_END:
+		return "end " + w.names.job(e.GetJob().GetIndex())
+	case apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE:
+		return "let the waiting tasks of the job use " + w.nodes(e.GetKind()) + " too"
 	default:
 		return "make a change that this version does not know"
 	}
 }
 
-func (w remedied) role(e *apportionv1.RemedyEdit, whole string) string {
+func (w remedied) role(e *apportionv1.Edit, whole string) string {
 	if e.GetRole() == "" {
 		return whole
 	}
@@ -160,23 +176,23 @@ func (w remedied) role(e *apportionv1.RemedyEdit, whole string) string {
 }
 
 // from says what a value becomes.
-func (w remedied) from(e *apportionv1.RemedyEdit) string {
+func (w remedied) from(e *apportionv1.Edit) string {
 	amount, of := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }, ""
 	if e.Dimension != nil {
 		dimension := w.names.Dimension(e.GetDimension())
 		amount, of = func(x float64) string { return exactly(dimension, x) }, " "+dimension
 	}
 	if e.Before == nil {
-		return "from none to " + amount(e.GetAfter()) + of
+		return "from none to " + amount(e.GetAmount()) + of
 	}
-	return "from " + amount(e.GetBefore()) + " to " + amount(e.GetAfter()) + of
+	return "from " + amount(e.GetBefore()) + " to " + amount(e.GetAmount()) + of
 }
 
 // running names the jobs that end and the amounts that they hold.
 func (w remedied) running() string {
 	var jobs []string
 	for _, edit := range w.remedy.GetEdits() {
-		jobs = append(jobs, w.names.job(edit.GetJob()))
+		jobs = append(jobs, w.names.job(edit.GetJob().GetIndex()))
 	}
 	return fmt.Sprintf("%s, which %s %s with %s", Few(jobs), plural2(len(jobs), "runs", "run"),
 		Count(int(w.remedy.GetEndedTasks()), "task"), amounts(w.names, w.remedy.GetFreed()))
@@ -215,44 +231,47 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// remedyKinds name kinds of change.
-var remedyKinds = map[apportionv1.RemedyKind]string{
-	apportionv1.RemedyKind_REMEDY_KIND_MINIMUM:         "a smaller minimum",
-	apportionv1.RemedyKind_REMEDY_KIND_REQUEST:         "a smaller request",
-	apportionv1.RemedyKind_REMEDY_KIND_QUEUE:           "another queue",
-	apportionv1.RemedyKind_REMEDY_KIND_OPEN:            "opening a queue",
-	apportionv1.RemedyKind_REMEDY_KIND_CAPABILITY:      "a higher capability",
-	apportionv1.RemedyKind_REMEDY_KIND_GUARANTEE:       "a higher guarantee",
-	apportionv1.RemedyKind_REMEDY_KIND_DESERVED:        "deserving more",
-	apportionv1.RemedyKind_REMEDY_KIND_WEIGHT:          "a higher weight",
-	apportionv1.RemedyKind_REMEDY_KIND_NODES:           "more nodes",
-	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:        "uncordoning nodes",
-	apportionv1.RemedyKind_REMEDY_KIND_COMBINED:        "two kinds of change together",
-	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:        "ending jobs",
-	apportionv1.RemedyKind_REMEDY_KIND_EVICTION:        "evicting tasks",
-	apportionv1.RemedyKind_REMEDY_KIND_WAIT:            "waiting for jobs to end",
-	apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES:     "letting the tasks use other nodes",
-	apportionv1.RemedyKind_REMEDY_KIND_NOMINAL:         "more nominal quota",
-	apportionv1.RemedyKind_REMEDY_KIND_BORROWING_LIMIT: "a higher borrowing limit",
-	apportionv1.RemedyKind_REMEDY_KIND_LENDING_LIMIT:   "higher lending limits of others",
-	apportionv1.RemedyKind_REMEDY_KIND_FLAVOR:          "creating a flavor",
-	apportionv1.RemedyKind_REMEDY_KIND_PRIORITY:        "a higher priority",
+// remedyMeans name means that are not edits of one kind.
+var remedyMeans = map[apportionv1.RemedyMeans]string{
+	apportionv1.RemedyMeans_REMEDY_MEANS_COMBINED: "two kinds of change together",
+	apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION: "evicting tasks",
+	apportionv1.RemedyMeans_REMEDY_MEANS_WAIT:     "waiting for jobs to end",
+}
+
+// remedyKinds name kinds of edits.
+var remedyKinds = map[apportionv1.EditKind]string{
+	apportionv1.EditKind_EDIT_KIND_MINIMUM:         "a smaller minimum",
+	apportionv1.EditKind_EDIT_KIND_REQUEST:         "a smaller request",
+	apportionv1.EditKind_EDIT_KIND_QUEUE:           "another queue",
+	apportionv1.EditKind_EDIT_KIND_OPEN:            "opening a queue",
+	apportionv1.EditKind_EDIT_KIND_CAPABILITY:      "a higher capability",
+	apportionv1.EditKind_EDIT_KIND_GUARANTEE:       "a higher guarantee",
+	apportionv1.EditKind_EDIT_KIND_DESERVED:        "deserving more",
+	apportionv1.EditKind_EDIT_KIND_WEIGHT:          "a higher weight",
+	apportionv1.EditKind_EDIT_KIND_NODES_LIKE:           "more nodes",
+	apportionv1.EditKind_EDIT_KIND_UNCORDON:        "uncordoning nodes",
+	apportionv1.EditKind_EDIT_KIND_END:        "ending jobs",
+	apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE:     "letting the tasks use other nodes",
+	apportionv1.EditKind_EDIT_KIND_NOMINAL:         "more nominal quota",
+	apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT: "a higher borrowing limit",
+	apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:   "higher lending limits of others",
+	apportionv1.EditKind_EDIT_KIND_FLAVOR:          "creating a flavor",
+	apportionv1.EditKind_EDIT_KIND_PRIORITY:        "a higher priority",
 }
 
 // noneThere says why a kind of change does not apply.
-var noneThere = map[apportionv1.RemedyKind]string{
-	apportionv1.RemedyKind_REMEDY_KIND_MINIMUM:     "the minimum is as small as it can be",
-	apportionv1.RemedyKind_REMEDY_KIND_REQUEST:     "no waiting task asks for more than the least amount",
-	apportionv1.RemedyKind_REMEDY_KIND_QUEUE:       "there is no other queue for jobs",
-	apportionv1.RemedyKind_REMEDY_KIND_OPEN:        "the queue is open",
-	apportionv1.RemedyKind_REMEDY_KIND_CAPABILITY:  "none limits what the job asks for",
-	apportionv1.RemedyKind_REMEDY_KIND_GUARANTEE:   "it is all there is already",
-	apportionv1.RemedyKind_REMEDY_KIND_DESERVED:    "it is all there is already",
-	apportionv1.RemedyKind_REMEDY_KIND_NODES:       "no node that the waiting tasks may use is large enough for new ones to be like it",
-	apportionv1.RemedyKind_REMEDY_KIND_UNCORDON:    "no node is cordoned",
-	apportionv1.RemedyKind_REMEDY_KIND_JOBS_END:    "no other job holds resources",
-	apportionv1.RemedyKind_REMEDY_KIND_WAIT:        "the end of no running job is known",
-	apportionv1.RemedyKind_REMEDY_KIND_OTHER_NODES: "nothing keeps them from a node that is large enough and takes new tasks",
+var noneThere = map[apportionv1.EditKind]string{
+	apportionv1.EditKind_EDIT_KIND_MINIMUM:     "the minimum is as small as it can be",
+	apportionv1.EditKind_EDIT_KIND_REQUEST:     "no waiting task asks for more than the least amount",
+	apportionv1.EditKind_EDIT_KIND_QUEUE:       "there is no other queue for jobs",
+	apportionv1.EditKind_EDIT_KIND_OPEN:        "the queue is open",
+	apportionv1.EditKind_EDIT_KIND_CAPABILITY:  "none limits what the job asks for",
+	apportionv1.EditKind_EDIT_KIND_GUARANTEE:   "it is all there is already",
+	apportionv1.EditKind_EDIT_KIND_DESERVED:    "it is all there is already",
+	apportionv1.EditKind_EDIT_KIND_NODES_LIKE:       "no node that the waiting tasks may use is large enough for new ones to be like it",
+	apportionv1.EditKind_EDIT_KIND_UNCORDON:    "no node is cordoned",
+	apportionv1.EditKind_EDIT_KIND_END:    "no other job holds resources",
+	apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE: "nothing keeps them from a node that is large enough and takes new tasks",
 }
 
 // cutShort says which bound cut a search.
@@ -290,10 +309,13 @@ func CutShort(u *apportionv1.UntriedRemedy) bool {
 
 // Untried returns a sentence about what was not tried, and why.
 func Untried(u *apportionv1.UntriedRemedy) string {
-	kind := remedyKinds[u.GetKind()]
+	kind, why := cmp.Or(remedyMeans[u.GetMeans()], remedyKinds[u.GetKind()]), noneThere[u.GetKind()]
+	if u.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_WAIT {
+		why = "the end of no running job is known"
+	}
 	switch u.GetCause() {
 	case apportionv1.UntriedCause_UNTRIED_CAUSE_NONE_THERE:
-		if why := noneThere[u.GetKind()]; why != "" {
+		if why != "" {
 			return fmt.Sprintf("Not tried: %s; %s.", kind, why)
 		}
 		return fmt.Sprintf("Not tried: %s.", kind)
@@ -308,88 +330,76 @@ func Untried(u *apportionv1.UntriedRemedy) string {
 	}
 }
 
-// WhatIf returns the arguments of `apportion whatif` that make the change of a remedy of a job.
-func WhatIf(names Names, job uint32, r *apportionv1.Remedy) []string {
-	if r.GetKueue() != nil {
-		return kueueWhatIf(names, "job/"+quoted(names.job(job)), r)
-	}
+// WhatIf returns the arguments of `apportion whatif` that make the edits of a remedy; none if there is one among them that it cannot make.
+func WhatIf(names Names, r *apportionv1.Remedy) []string {
 	var list []string
-	set := func(target, value string) { list = append(list, "--set", target+"="+value) }
-	of := "job/" + quoted(names.job(job))
 	for _, e := range r.GetEdits() {
-		queue := "queue/" + quoted(names.Queue(e.GetQueue()))
-		dimension := names.Dimension(e.GetDimension())
-		resource, role := quoted(dimension), quoted(e.GetRole())
-		value := strconv.FormatFloat(e.GetAfter(), 'f', -1, 64)
-		amount := quantity.Format(dimension, e.GetAfter())
-		switch e.GetField() { //nolint:exhaustive // The others are Kueue's.
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_CAPABILITY:
-			set(queue+".capability."+resource, amount)
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_GUARANTEE:
-			set(queue+".guarantee."+resource, amount)
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_DESERVED:
-			set(queue+".deserved."+resource, amount)
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_WEIGHT:
-			set(queue+".weight", value)
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
-			set(queue+".state", "open")
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_QUEUE:
-			set(of+".queue", quoted(names.Queue(e.GetQueue())))
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM:
-			if e.Role != nil {
-				set(of+".role."+role+".minAvailable", value)
-			}
-		case apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST:
-			set(of+".role."+role+".request."+resource, amount)
-		case apportionv1.RemedyField_REMEDY_FIELD_NODES_LIKE:
-			list = append(list, "--add-nodes", value, "--like", names.node(e.GetNode()))
-		case apportionv1.RemedyField_REMEDY_FIELD_NODE_UNCORDONED:
-			list = append(list, "--uncordon", names.node(e.GetNode()))
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
-			list = append(list, "--finish", names.job(e.GetJob()))
-		case apportionv1.RemedyField_REMEDY_FIELD_TASK_NODE:
-			set(of+".otherNode", quoted(names.node(e.GetNode())))
-		case apportionv1.RemedyField_REMEDY_FIELD_UNSPECIFIED:
+		arguments := whatIf(names, e)
+		if arguments == nil || r.GetKueue() != nil && e.Role != nil {
+			return nil
 		}
-	}
-	if r.MinAvailable != nil {
-		set(of+".minAvailable", strconv.FormatUint(uint64(r.GetMinAvailable()), 10))
-	}
-	for i, dimension := range r.GetMinResources().GetDimensions() {
-		name := names.Dimension(dimension)
-		set(of+".minResources."+quoted(name), quantity.Format(name, r.GetMinResources().GetAmounts()[i]))
+		list = append(list, arguments...)
 	}
 	return list
 }
 
-// kueueWhatIf returns the arguments for a remedy of the policy kueue; none for one with a change that `apportion whatif` cannot make.
-func kueueWhatIf(names Names, job string, r *apportionv1.Remedy) []string {
-	var list []string
-	for _, e := range r.GetEdits() {
-		queue, quota := "clusterqueue/"+quoted(names.Queue(e.GetQueue())), quoted(e.GetResource())+"@"+quoted(e.GetFlavor())
-		amount := KueueSetting(e.GetResource(), int64(e.GetAfter()))
-		set := ""
-		switch e.GetField() { //nolint:exhaustive // The others cannot be made.
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN:
-			set = queue + ".stopPolicy=None"
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL:
-			set = queue + ".nominal." + quota + "=" + amount
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT:
-			set = queue + ".borrowingLimit." + quota + "=" + amount
-		case apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT:
-			set = queue + ".lendingLimit." + quota + "=" + amount
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_PRIORITY:
-			set = job + ".priority=" + amount
-		case apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED:
-			list = append(list, "--finish", names.job(e.GetJob()))
-			continue
-		}
-		if set == "" || e.GetCohort() != "" {
+// whatIf returns the arguments that make one edit.
+func whatIf(names Names, e *apportionv1.Edit) []string {
+	set := func(target, value string) []string { return []string{"--set", target + "=" + value} }
+	queue, job := "queue/"+quoted(names.Queue(e.GetQueue().GetIndex())), "job/"+quoted(names.job(e.GetJob().GetIndex()))
+	dimension := names.Dimension(e.GetDimension())
+	resource, role := quoted(dimension), ""
+	if e.Role != nil {
+		role = ".role." + quoted(e.GetRole())
+	}
+	value, amount := strconv.FormatFloat(e.GetAmount(), 'f', -1, 64), quantity.Format(dimension, e.GetAmount())
+	if e.GetResource() != "" {
+		queue, resource = "cluster"+queue, quoted(e.GetResource())+"@"+quoted(e.GetNodeSet())
+		amount = KueueSetting(e.GetResource(), int64(e.GetAmount()))
+	}
+	ofCohort := e.GetQueue() != nil && e.GetQueue().Index == nil
+	switch e.GetKind() { //nolint:exhaustive // The others cannot be made.
+	case apportionv1.EditKind_EDIT_KIND_CAPABILITY:
+		return set(queue+".capability."+resource, amount)
+	case apportionv1.EditKind_EDIT_KIND_GUARANTEE:
+		return set(queue+".guarantee."+resource, amount)
+	case apportionv1.EditKind_EDIT_KIND_DESERVED:
+		return set(queue+".deserved."+resource, amount)
+	case apportionv1.EditKind_EDIT_KIND_WEIGHT:
+		return set(queue+".weight", value)
+	case apportionv1.EditKind_EDIT_KIND_OPEN:
+		return set(queue+".state", "open")
+	case apportionv1.EditKind_EDIT_KIND_NOMINAL, apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT, apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:
+		if ofCohort {
 			return nil
 		}
-		list = append(list, "--set", set)
+		return set(queue+"."+quotaSettings[e.GetKind()]+"."+resource, amount)
+	case apportionv1.EditKind_EDIT_KIND_PRIORITY:
+		return set(job+".priority", value)
+	case apportionv1.EditKind_EDIT_KIND_QUEUE:
+		return set(job+".queue", quoted(names.Queue(e.GetTo().GetIndex())))
+	case apportionv1.EditKind_EDIT_KIND_MINIMUM:
+		return set(job+role+".minAvailable", value)
+	case apportionv1.EditKind_EDIT_KIND_MIN_RESOURCES:
+		return set(job+".minResources."+resource, amount)
+	case apportionv1.EditKind_EDIT_KIND_REQUEST:
+		return set(job+role+".request."+resource, amount)
+	case apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE:
+		return set(job+".otherNode", quoted(names.node(e.GetTo().GetIndex())))
+	case apportionv1.EditKind_EDIT_KIND_END:
+		return []string{"--finish", names.job(e.GetJob().GetIndex())}
+	case apportionv1.EditKind_EDIT_KIND_NODES_LIKE:
+		return []string{"--add-nodes", value, "--like", names.node(e.GetNode().GetIndex())}
+	case apportionv1.EditKind_EDIT_KIND_UNCORDON:
+		return []string{"--uncordon", names.node(e.GetNode().GetIndex())}
 	}
-	return list
+	return nil
+}
+
+// quotaSettings are the words of quotas of Kueue.
+var quotaSettings = map[apportionv1.EditKind]string{
+	apportionv1.EditKind_EDIT_KIND_NOMINAL: "nominal", apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT: "borrowingLimit",
+	apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT: "lendingLimit",
 }
 
 // settings are the words of `apportion whatif --set` behind a name.

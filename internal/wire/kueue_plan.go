@@ -1,11 +1,12 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/policy/kueue"
-	"github.com/apportion/apportion/engine/remedy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/text"
@@ -86,43 +87,68 @@ func (s *Session) kueueMiss(q *plan.Question, n *apportionv1.KueueNomination) *a
 	return miss
 }
 
-// kueueKinds are the kinds of remedies in the order of the policy's.
-var kueueKinds = []apportionv1.RemedyKind{
-	kueue.FewerPods:      apportionv1.RemedyKind_REMEDY_KIND_MINIMUM,
-	kueue.SmallerRequest: apportionv1.RemedyKind_REMEDY_KIND_REQUEST,
-	kueue.OpenedQueue:    apportionv1.RemedyKind_REMEDY_KIND_OPEN,
-	kueue.MoreNominal:    apportionv1.RemedyKind_REMEDY_KIND_NOMINAL,
-	kueue.MoreBorrowing:  apportionv1.RemedyKind_REMEDY_KIND_BORROWING_LIMIT,
-	kueue.MoreLending:    apportionv1.RemedyKind_REMEDY_KIND_LENDING_LIMIT,
-	kueue.MadeFlavor:     apportionv1.RemedyKind_REMEDY_KIND_FLAVOR,
-	kueue.HigherPriority: apportionv1.RemedyKind_REMEDY_KIND_PRIORITY,
-	kueue.EndedHolders:   apportionv1.RemedyKind_REMEDY_KIND_JOBS_END,
-	kueue.Evictions:      apportionv1.RemedyKind_REMEDY_KIND_EVICTION,
+// kueueKinds are the kinds of edits of remedies in the order of the policy's; Evictions have none.
+var kueueKinds = []apportionv1.EditKind{
+	kueue.FewerPods:      apportionv1.EditKind_EDIT_KIND_MINIMUM,
+	kueue.SmallerRequest: apportionv1.EditKind_EDIT_KIND_REQUEST,
+	kueue.OpenedQueue:    apportionv1.EditKind_EDIT_KIND_OPEN,
+	kueue.MoreNominal:    apportionv1.EditKind_EDIT_KIND_NOMINAL,
+	kueue.MoreBorrowing:  apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT,
+	kueue.MoreLending:    apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT,
+	kueue.MadeFlavor:     apportionv1.EditKind_EDIT_KIND_FLAVOR,
+	kueue.HigherPriority: apportionv1.EditKind_EDIT_KIND_PRIORITY,
+	kueue.EndedHolders:   apportionv1.EditKind_EDIT_KIND_END,
+	kueue.Evictions:      apportionv1.EditKind_EDIT_KIND_UNSPECIFIED,
 }
 
-// kueueFields are the fields of edits in the order of the policy's.
-var kueueFields = []apportionv1.RemedyField{
-	kueue.LeastPods:      apportionv1.RemedyField_REMEDY_FIELD_JOB_MINIMUM,
-	kueue.PodRequest:     apportionv1.RemedyField_REMEDY_FIELD_TASK_REQUEST,
-	kueue.StopPolicy:     apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN,
-	kueue.NominalQuota:   apportionv1.RemedyField_REMEDY_FIELD_QUEUE_NOMINAL,
-	kueue.BorrowingLimit: apportionv1.RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT,
-	kueue.LendingLimit:   apportionv1.RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT,
-	kueue.MissingFlavor:  apportionv1.RemedyField_REMEDY_FIELD_FLAVOR,
-	kueue.Priority:       apportionv1.RemedyField_REMEDY_FIELD_JOB_PRIORITY,
-	kueue.HolderEnds:     apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED,
+// kueueFields are the kinds of edits in the order of the policy's.
+var kueueFields = []apportionv1.EditKind{
+	kueue.LeastPods:      apportionv1.EditKind_EDIT_KIND_MINIMUM,
+	kueue.PodRequest:     apportionv1.EditKind_EDIT_KIND_REQUEST,
+	kueue.StopPolicy:     apportionv1.EditKind_EDIT_KIND_OPEN,
+	kueue.NominalQuota:   apportionv1.EditKind_EDIT_KIND_NOMINAL,
+	kueue.BorrowingLimit: apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT,
+	kueue.LendingLimit:   apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT,
+	kueue.MissingFlavor:  apportionv1.EditKind_EDIT_KIND_FLAVOR,
+	kueue.Priority:       apportionv1.EditKind_EDIT_KIND_PRIORITY,
+	kueue.HolderEnds:     apportionv1.EditKind_EDIT_KIND_END,
+}
+
+// kueueMeans returns the means of a remedy of the policy.
+func kueueMeans(kind kueue.RemedyKind, edits []kueue.Edit) apportionv1.RemedyMeans {
+	switch {
+	case kind == kueue.Evictions:
+		return apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION
+	case slices.ContainsFunc(edits, func(e kueue.Edit) bool { return e.Field != edits[0].Field }):
+		return apportionv1.RemedyMeans_REMEDY_MEANS_COMBINED
+	}
+	return apportionv1.RemedyMeans_REMEDY_MEANS_EDITS
+}
+
+// kueueAsked returns the kinds that a question asks for, nil for all.
+func kueueAsked(q *apportionv1.RemediesStep) []kueue.RemedyKind {
+	if len(q.GetKinds())+len(q.GetMeans()) == 0 {
+		return nil
+	}
+	kinds := []kueue.RemedyKind{}
+	for kind := kueue.FewerPods; kind <= kueue.Evictions; kind++ {
+		if slices.Contains(q.GetMeans(), kueueMeans(kind, nil)) || slices.Contains(q.GetKinds(), kueueKinds[kind]) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // kueueRemedies answers what would let a job be admitted.
-func (s *Session) kueueRemedies(q *remedy.Question, omit bool) (*apportionv1.Answer, error) {
-	answer := &apportionv1.RemediesAnswer{Job: uint32(q.Job), Outcome: apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE}
-	if !omit {
-		answer.Uid = s.engine.View().Jobs.At(q.Job).UID
+func (s *Session) kueueRemedies(j model.JobID, q *apportionv1.RemediesStep) (*apportionv1.Answer, error) {
+	answer := &apportionv1.RemediesAnswer{Job: uint32(j), Outcome: apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE}
+	if !q.GetOmitNames() {
+		answer.Uid = s.engine.View().Jobs.At(j).UID
 	}
 	err := s.afreshForKueue(func(state *kueue.State) error {
-		behind := kueueBehind(state, q.Job, map[int32]bool{})
-		n, judged := state.Judge(q.Job)
-		answer.Kueue = s.kueueNomination(state, s.kueueNames(), q.Job, n, judged, behind)
+		behind := kueueBehind(state, j, map[int32]bool{})
+		n, judged := state.Judge(j)
+		answer.Kueue = s.kueueNomination(state, s.kueueNames(), j, n, judged, behind)
 		code, have := kueueCode(answer.Kueue)
 		switch {
 		case answer.Kueue.GetAdmitted():
@@ -135,18 +161,7 @@ func (s *Session) kueueRemedies(q *remedy.Question, omit bool) (*apportionv1.Ans
 		reason := policy.Because(kueue.Name, code, model.None)
 		reason.Have = have
 		answer.Check, answer.Reasons = apportionv1.CheckKind_CHECK_KIND_ADMISSION, s.out.reasonList([]policy.Reason{reason})
-		var kinds []kueue.RemedyKind
-		if q.Kinds != nil {
-			kinds = []kueue.RemedyKind{}
-		}
-		for kind, of := range kueueKinds {
-			for _, asked := range q.Kinds {
-				if kind > 0 && int(asked) == int(of) {
-					kinds = append(kinds, kueue.RemedyKind(kind))
-				}
-			}
-		}
-		return s.listKueueRemedies(answer, state, state.Remedies(int32(q.Job), kinds), omit)
+		return s.listKueueRemedies(answer, state, state.Remedies(int32(j), kueueAsked(q)), q.GetOmitNames())
 	})
 	if err != nil {
 		return nil, err
@@ -166,7 +181,7 @@ func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *k
 			return err
 		}
 		remedy := &apportionv1.Remedy{
-			Kind: kueueKinds[r.Kind], Kueue: wirekueue.Nomination(state, int32(answer.GetJob()), r.Nomination, true),
+			Means: kueueMeans(r.Kind, r.Edits), Kueue: wirekueue.Nomination(state, int32(answer.GetJob()), r.Nomination, true),
 		}
 		s.nameVictims(remedy.Kueue)
 		remedy.Kueue.Inactive, remedy.Kueue.Missing = 0, ""
@@ -174,53 +189,48 @@ func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *k
 			remedy.Edits = append(remedy.Edits, s.kueueEdit(answer.GetJob(), &r.Edits[k], omit))
 		}
 		remedy.Text = text.Remedy(s.names(), answer.GetJob(), remedy)
-		remedy.WhatifArguments = text.WhatIf(s.names(), answer.GetJob(), remedy)
 		answer.Remedies = append(answer.Remedies, remedy)
 		s.out.left -= 2*messageBytes + kueueBytes*(4+len(r.Nomination.Victims)+4*len(r.Nomination.PodSets)) + len(remedy.GetText())
 		if err := s.out.check("job"); err != nil {
 			return err
 		}
 	}
-	for _, kind := range found.Cut {
+	untried := func(kind kueue.RemedyKind) {
 		answer.UntriedKinds = append(answer.UntriedKinds, &apportionv1.UntriedRemedy{
-			Kind: kueueKinds[kind], Cause: apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT,
+			Means: kueueMeans(kind, nil), Kind: kueueKinds[kind], Cause: apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT,
 		})
 	}
-	if found.Spent {
-		for kind := found.At; int(kind) < len(kueueKinds); kind++ {
-			answer.UntriedKinds = append(answer.UntriedKinds, &apportionv1.UntriedRemedy{
-				Kind: kueueKinds[kind], Cause: apportionv1.UntriedCause_UNTRIED_CAUSE_TRIES_SPENT,
-			})
-		}
+	for _, kind := range found.Cut {
+		untried(kind)
+	}
+	for kind := found.At; found.Spent && kind <= kueue.Evictions; kind++ {
+		untried(kind)
 	}
 	return nil
 }
 
-func (s *Session) kueueEdit(job uint32, e *kueue.Edit, omit bool) *apportionv1.RemedyEdit {
+// kueueEdit encodes an edit of the policy. A cohort has a name and no index.
+func (s *Session) kueueEdit(job uint32, e *kueue.Edit, omit bool) *apportionv1.Edit {
 	v := s.engine.View()
-	out := &apportionv1.RemedyEdit{Field: kueueFields[e.Field], Flavor: e.Flavor, Resource: e.Resource, Cohort: e.Cohort}
+	out := &apportionv1.Edit{Kind: kueueFields[e.Field], NodeSet: e.Flavor, Resource: e.Resource}
 	if q, ok := v.Queue(e.Queue); ok && e.Queue != "" {
-		out.Queue = new(uint32(q))
-		if !omit {
-			out.QueueName = e.Queue
-		}
+		out.Object = &apportionv1.Edit_Queue{Queue: s.ref(int(q), e.Queue, omit)}
+	} else if e.Cohort != "" {
+		out.Object = &apportionv1.Edit_Queue{Queue: &apportionv1.Ref{Name: e.Cohort}}
 	}
 	if e.Workload >= 0 {
-		out.Job = new(uint32(e.Workload))
-		if !omit {
-			out.Uid = v.Jobs.At(model.JobID(e.Workload)).UID
-		}
+		out.Object = &apportionv1.Edit_Job{Job: s.ref(int(e.Workload), v.Jobs.At(model.JobID(e.Workload)).UID, omit)}
 	}
 	switch e.Field { //nolint:exhaustive // The others have no amount.
 	case kueue.LeastPods, kueue.PodRequest:
 		out.Role = new(s.kueueState().WorkloadAt(int32(job)).PodSets[e.Set].Name)
 		fallthrough
 	case kueue.NominalQuota, kueue.BorrowingLimit, kueue.LendingLimit, kueue.Priority:
-		out.After, out.Step = new(float64(e.After)), new(1.0)
+		out.Amount, out.Step = new(float64(e.After)), new(1.0)
 		if e.Given {
 			out.Before = new(float64(e.Before))
 		}
 	}
-	s.out.left -= 4*messageBytes + len(out.GetQueueName()) + len(out.GetUid())
+	s.out.left -= 4 * messageBytes
 	return out
 }

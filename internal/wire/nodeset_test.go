@@ -194,7 +194,7 @@ jobs { uid: "waiting" queue: "q" phase: JOB_PHASE_INQUEUE min_available: 1 group
 	require.NoError(t, err)
 	m, err = new(decode.Decoder).CompileChange(m, data, decode.Guard{})
 	require.NoError(t, err)
-	question := parse(t, &apportionv1.Step{}, `remedies { job { names: "waiting" } kinds: REMEDY_KIND_NODES }`)
+	question := parse(t, &apportionv1.Step{}, `remedies { job { names: "waiting" } kinds: EDIT_KIND_NODES_LIKE }`)
 	want := found(t, restated(t, m), question)
 	require.Len(t, want, 1)
 	require.Equal(t, want, found(t, m, question))

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/remedy"
 	"github.com/apportion/apportion/engine/resource"
@@ -27,7 +28,7 @@ func (s *Session) remedies(q *apportionv1.RemediesStep) (*apportionv1.Answer, er
 		return nil, err
 	}
 	if s.byKueue(question.Job) != nil {
-		return s.kueueRemedies(question, q.GetOmitNames())
+		return s.kueueRemedies(question.Job, q)
 	}
 	found, err := remedy.Find(s.engine.Session, question)
 	if err != nil {
@@ -51,14 +52,69 @@ func (s *Session) remedyQuestion(q *apportionv1.RemediesStep) (*remedy.Question,
 	default:
 		question.Job = jobs[0]
 	}
-	for i, kind := range q.GetKinds() {
-		if kind <= apportionv1.RemedyKind_REMEDY_KIND_UNSPECIFIED || kind > apportionv1.RemedyKind_REMEDY_KIND_PRIORITY {
-			faults.Add(indexed("kinds", i), "no kind %d", kind)
-			continue
-		}
-		question.Kinds = append(question.Kinds, remedy.Kind(kind))
-	}
+	question.Kinds = remedyKinds(q, &faults)
 	return question, faults.OrNil()
+}
+
+// remedyKinds returns the kinds that a question asks for, nil for all.
+func remedyKinds(q *apportionv1.RemediesStep, faults *model.Error) []remedy.Kind {
+	var kinds []remedy.Kind
+	for i, kind := range q.GetKinds() {
+		if !knownEdit(kind) {
+			faults.Add(indexed("kinds", i), "no kind %d", kind)
+		} else if of := remedyOf(edit.Kind(kind)); of != 0 {
+			kinds = append(kinds, of)
+		}
+	}
+	for i, means := range q.GetMeans() {
+		switch of, other := otherMeans[means]; {
+		case other:
+			kinds = append(kinds, of)
+		case means == apportionv1.RemedyMeans_REMEDY_MEANS_EDITS:
+			for kind := remedy.Kind(1); kind <= remedy.LastKind; kind++ {
+				if kind.Edits() != 0 {
+					kinds = append(kinds, kind)
+				}
+			}
+		default:
+			faults.Add(indexed("means", i), "no means %d", means)
+		}
+	}
+	if kinds == nil && len(q.GetKinds()) > 0 {
+		return []remedy.Kind{}
+	}
+	return kinds
+}
+
+// knownEdit reports whether a kind of edits is known.
+func knownEdit(kind apportionv1.EditKind) bool {
+	return kind > apportionv1.EditKind_EDIT_KIND_UNSPECIFIED && int(kind) < len(apportionv1.EditKind_name)
+}
+
+// remedyOf returns the kind of remedy that makes edits of a kind; 0: none does.
+func remedyOf(kind edit.Kind) remedy.Kind {
+	for of := remedy.Kind(1); of <= remedy.LastKind; of++ {
+		if of.Edits() == kind {
+			return of
+		}
+	}
+	return 0
+}
+
+// otherMeans are the kinds of remedies that are not edits of one kind.
+var otherMeans = map[apportionv1.RemedyMeans]remedy.Kind{
+	apportionv1.RemedyMeans_REMEDY_MEANS_COMBINED: remedy.Combined, apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION: remedy.Eviction,
+	apportionv1.RemedyMeans_REMEDY_MEANS_WAIT: remedy.Wait,
+}
+
+// meansOf returns the means of a kind of remedy.
+func meansOf(kind remedy.Kind) apportionv1.RemedyMeans {
+	for means, of := range otherMeans {
+		if of == kind {
+			return means
+		}
+	}
+	return apportionv1.RemedyMeans_REMEDY_MEANS_EDITS
 }
 
 func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.RemediesAnswer, error) {
@@ -72,13 +128,9 @@ func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.
 	}
 	s.out.left -= 2*messageBytes + len(answer.GetUid())
 	for i := range found.List {
-		remedy := s.remedy(&found.List[i], v.Jobs.At(found.Job).MinAvailable, omit)
+		remedy := s.remedy(&found.List[i], omit)
 		remedy.Text = text.Remedy(names, answer.GetJob(), remedy)
-		remedy.WhatifArguments = text.WhatIf(names, answer.GetJob(), remedy)
 		s.out.left -= len(remedy.GetText()) + 2*messageBytes
-		for _, argument := range remedy.GetWhatifArguments() {
-			s.out.left -= len(argument) + textBytes
-		}
 		answer.Remedies = append(answer.Remedies, remedy)
 		if err := s.out.check("job"); err != nil {
 			return nil, err
@@ -86,8 +138,8 @@ func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.
 	}
 	for _, u := range found.Untried {
 		answer.UntriedKinds = append(answer.UntriedKinds, &apportionv1.UntriedRemedy{
-			Kind: apportionv1.RemedyKind(u.Kind), Cause: apportionv1.UntriedCause(u.Cause), Tried: uint32(u.Tried), Of: uint32(u.Of),
-			Bound: apportionv1.UntriedBound(u.Bound),
+			Means: meansOf(u.Kind), Kind: apportionv1.EditKind(u.Kind.Edits()), Cause: apportionv1.UntriedCause(u.Cause),
+			Tried: uint32(u.Tried), Of: uint32(u.Of), Bound: apportionv1.UntriedBound(u.Bound),
 		})
 		s.out.left -= 2 * messageBytes
 	}
@@ -96,18 +148,14 @@ func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.
 	return answer, s.out.check("job")
 }
 
-// remedy encodes one remedy of a job that has a minimum.
-func (s *Session) remedy(r *remedy.Remedy, minimum int32, omit bool) *apportionv1.Remedy {
+// remedy encodes one remedy.
+func (s *Session) remedy(r *remedy.Remedy, omit bool) *apportionv1.Remedy {
 	v := s.engine.View()
 	out := &apportionv1.Remedy{
-		Kind: apportionv1.RemedyKind(r.Kind), MinResources: s.out.resource(r.MinResources), LosingQueues: uint32(r.Losing),
-		EndedTasks: uint32(r.Ended), Freed: s.out.resource(r.Freed), Time: r.At,
-	}
-	if len(r.Edits) > 0 && r.MinAvailable != minimum {
-		out.MinAvailable = s.out.optional(int(r.MinAvailable))
+		Means: meansOf(r.Kind), LosingQueues: uint32(r.Losing), EndedTasks: uint32(r.Ended), Freed: s.out.resource(r.Freed), Time: r.At,
 	}
 	for i := range r.Edits {
-		out.Edits = append(out.Edits, s.remedyEdit(&r.Edits[i], omit))
+		out.Edits = append(out.Edits, s.edit(&r.Edits[i], omit))
 	}
 	for i := range r.Loses {
 		loss := &r.Loses[i]
@@ -130,39 +178,12 @@ func (s *Session) remedy(r *remedy.Remedy, minimum int32, omit bool) *apportionv
 	return out
 }
 
-func (s *Session) remedyEdit(e *remedy.Edit, omit bool) *apportionv1.RemedyEdit {
-	v := s.engine.View()
-	out := &apportionv1.RemedyEdit{
-		Field: apportionv1.RemedyField(e.Field), Queue: s.out.optional(int(e.Queue)), Job: s.out.optional(int(e.Job)),
-		Node: s.out.optional(int(e.Node)), NodeName: s.nodeName(e.Node, omit), Dimension: s.out.dimension(e.Dimension),
-	}
-	if e.Queue != model.None && !omit {
-		out.QueueName = v.Queues[e.Queue].Name
-	}
-	if e.Job != model.None && !omit {
-		out.Uid = v.Jobs.At(e.Job).UID
-	}
-	if e.Group != model.None {
-		out.Role = new(v.Groups.At(e.Group).Role)
-	}
-	if e.Given {
-		out.Before = new(e.Before)
-	}
-	switch e.Field {
-	case remedy.QueueOpen, remedy.JobQueue, remedy.NodeUncordoned, remedy.JobEnded, remedy.TaskNode:
-	default:
-		out.After, out.Step = new(e.After), new(e.Step)
-	}
-	s.out.left -= 4*messageBytes + len(out.GetQueueName()) + len(out.GetUid()) + len(out.GetRole())
-	return out
-}
-
 // remedies returns the memory that the remedies of a job take. One changed cluster is open at a time beside the one asked about; each
 // leaves a little behind, and what is garbage of it waits to be collected.
 func (a *asking) remedies(*apportionv1.RemediesStep) (answer, work int64) {
 	const most, open = 64, 3
 	row := decode.RowBytes(int(a.Dimensions))
-	edits := 4 * decode.BytesOf[apportionv1.RemedyEdit](1)
+	edits := 4 * decode.BytesOf[apportionv1.Edit](1)
 	answer = most * (decode.BytesOf[apportionv1.Remedy](1) + edits + 8*3*a.resource() + 4*decode.MaxText)
 	_, planning := a.plan(&apportionv1.PlanStep{})
 	return answer, open*a.session() + a.Nodes*(64+6*row) + (16+explainedTask)*a.Tasks + a.Queues*4*row + planning

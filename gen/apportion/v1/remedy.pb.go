@@ -87,244 +87,66 @@ func (RemedyOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{0}
 }
 
-// RemedyKind is an open enum of kinds of change.
-type RemedyKind int32
+// RemedyMeans is an open enum of the means by which a remedy makes the job run.
+type RemedyMeans int32
 
 const (
 	// Never sent.
-	RemedyKind_REMEDY_KIND_UNSPECIFIED RemedyKind = 0
-	// The gang needs fewer tasks.
-	RemedyKind_REMEDY_KIND_MINIMUM RemedyKind = 1
-	// The waiting tasks of a role request less.
-	RemedyKind_REMEDY_KIND_REQUEST RemedyKind = 2
-	// The job moves to another queue.
-	RemedyKind_REMEDY_KIND_QUEUE RemedyKind = 3
-	// A queue that takes no jobs is opened.
-	RemedyKind_REMEDY_KIND_OPEN RemedyKind = 4
-	// The capability of the job's queue, or of one of its ancestors, is raised.
-	RemedyKind_REMEDY_KIND_CAPABILITY RemedyKind = 5
-	// Its guarantee is raised.
-	RemedyKind_REMEDY_KIND_GUARANTEE RemedyKind = 6
-	// Its configured deserved amount is raised.
-	RemedyKind_REMEDY_KIND_DESERVED RemedyKind = 7
-	// Its weight is raised.
-	RemedyKind_REMEDY_KIND_WEIGHT RemedyKind = 8
-	// Copies of a node of the cluster are added.
-	RemedyKind_REMEDY_KIND_NODES RemedyKind = 9
-	// Cordoned nodes take new tasks.
-	RemedyKind_REMEDY_KIND_UNCORDON RemedyKind = 10
-	// Changes of two kinds: a setting of the queue changes, and it is opened, nodes are added or uncordoned, or the job uses other nodes,
+	RemedyMeans_REMEDY_MEANS_UNSPECIFIED RemedyMeans = 0
+	// Edits of one kind, and those that follow from them.
+	RemedyMeans_REMEDY_MEANS_EDITS RemedyMeans = 1
+	// Edits of two kinds: a setting of the queue changes, and it is opened, nodes are added or uncordoned, or the job uses other nodes,
 	// requests less or needs fewer tasks. Tried if neither kind alone makes the job run.
-	RemedyKind_REMEDY_KIND_COMBINED RemedyKind = 11
-	// Running jobs end.
-	RemedyKind_REMEDY_KIND_JOBS_END RemedyKind = 12
+	RemedyMeans_REMEDY_MEANS_COMBINED RemedyMeans = 2
 	// Running tasks are evicted, as in the answer to `plan`.
-	RemedyKind_REMEDY_KIND_EVICTION RemedyKind = 13
+	RemedyMeans_REMEDY_MEANS_EVICTION RemedyMeans = 3
 	// No change: running jobs end at their expected end. Explanation.forecast contains the uncertainties.
-	RemedyKind_REMEDY_KIND_WAIT RemedyKind = 14
-	// The waiting tasks of the job may also use nodes that their node sets leave out.
-	RemedyKind_REMEDY_KIND_OTHER_NODES RemedyKind = 15
-	// Only with the policy `kueue`, as are the following: nominal quotas of the job's queue are raised.
-	RemedyKind_REMEDY_KIND_NOMINAL RemedyKind = 16
-	// Borrowing limits of the job's queue, and of cohorts above it, are raised.
-	RemedyKind_REMEDY_KIND_BORROWING_LIMIT RemedyKind = 17
-	// Lending limits of other queues and cohorts are raised.
-	RemedyKind_REMEDY_KIND_LENDING_LIMIT RemedyKind = 18
-	// Flavors that the job's queue names and that do not exist are created.
-	RemedyKind_REMEDY_KIND_FLAVOR RemedyKind = 19
-	// The priority of the job is raised, so that it may evict others or comes first in its queue.
-	RemedyKind_REMEDY_KIND_PRIORITY RemedyKind = 20
+	RemedyMeans_REMEDY_MEANS_WAIT RemedyMeans = 4
 )
 
-// Enum value maps for RemedyKind.
+// Enum value maps for RemedyMeans.
 var (
-	RemedyKind_name = map[int32]string{
-		0:  "REMEDY_KIND_UNSPECIFIED",
-		1:  "REMEDY_KIND_MINIMUM",
-		2:  "REMEDY_KIND_REQUEST",
-		3:  "REMEDY_KIND_QUEUE",
-		4:  "REMEDY_KIND_OPEN",
-		5:  "REMEDY_KIND_CAPABILITY",
-		6:  "REMEDY_KIND_GUARANTEE",
-		7:  "REMEDY_KIND_DESERVED",
-		8:  "REMEDY_KIND_WEIGHT",
-		9:  "REMEDY_KIND_NODES",
-		10: "REMEDY_KIND_UNCORDON",
-		11: "REMEDY_KIND_COMBINED",
-		12: "REMEDY_KIND_JOBS_END",
-		13: "REMEDY_KIND_EVICTION",
-		14: "REMEDY_KIND_WAIT",
-		15: "REMEDY_KIND_OTHER_NODES",
-		16: "REMEDY_KIND_NOMINAL",
-		17: "REMEDY_KIND_BORROWING_LIMIT",
-		18: "REMEDY_KIND_LENDING_LIMIT",
-		19: "REMEDY_KIND_FLAVOR",
-		20: "REMEDY_KIND_PRIORITY",
+	RemedyMeans_name = map[int32]string{
+		0: "REMEDY_MEANS_UNSPECIFIED",
+		1: "REMEDY_MEANS_EDITS",
+		2: "REMEDY_MEANS_COMBINED",
+		3: "REMEDY_MEANS_EVICTION",
+		4: "REMEDY_MEANS_WAIT",
 	}
-	RemedyKind_value = map[string]int32{
-		"REMEDY_KIND_UNSPECIFIED":     0,
-		"REMEDY_KIND_MINIMUM":         1,
-		"REMEDY_KIND_REQUEST":         2,
-		"REMEDY_KIND_QUEUE":           3,
-		"REMEDY_KIND_OPEN":            4,
-		"REMEDY_KIND_CAPABILITY":      5,
-		"REMEDY_KIND_GUARANTEE":       6,
-		"REMEDY_KIND_DESERVED":        7,
-		"REMEDY_KIND_WEIGHT":          8,
-		"REMEDY_KIND_NODES":           9,
-		"REMEDY_KIND_UNCORDON":        10,
-		"REMEDY_KIND_COMBINED":        11,
-		"REMEDY_KIND_JOBS_END":        12,
-		"REMEDY_KIND_EVICTION":        13,
-		"REMEDY_KIND_WAIT":            14,
-		"REMEDY_KIND_OTHER_NODES":     15,
-		"REMEDY_KIND_NOMINAL":         16,
-		"REMEDY_KIND_BORROWING_LIMIT": 17,
-		"REMEDY_KIND_LENDING_LIMIT":   18,
-		"REMEDY_KIND_FLAVOR":          19,
-		"REMEDY_KIND_PRIORITY":        20,
+	RemedyMeans_value = map[string]int32{
+		"REMEDY_MEANS_UNSPECIFIED": 0,
+		"REMEDY_MEANS_EDITS":       1,
+		"REMEDY_MEANS_COMBINED":    2,
+		"REMEDY_MEANS_EVICTION":    3,
+		"REMEDY_MEANS_WAIT":        4,
 	}
 )
 
-func (x RemedyKind) Enum() *RemedyKind {
-	p := new(RemedyKind)
+func (x RemedyMeans) Enum() *RemedyMeans {
+	p := new(RemedyMeans)
 	*p = x
 	return p
 }
 
-func (x RemedyKind) String() string {
+func (x RemedyMeans) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (RemedyKind) Descriptor() protoreflect.EnumDescriptor {
+func (RemedyMeans) Descriptor() protoreflect.EnumDescriptor {
 	return file_apportion_v1_remedy_proto_enumTypes[1].Descriptor()
 }
 
-func (RemedyKind) Type() protoreflect.EnumType {
+func (RemedyMeans) Type() protoreflect.EnumType {
 	return &file_apportion_v1_remedy_proto_enumTypes[1]
 }
 
-func (x RemedyKind) Number() protoreflect.EnumNumber {
+func (x RemedyMeans) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use RemedyKind.Descriptor instead.
-func (RemedyKind) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use RemedyMeans.Descriptor instead.
+func (RemedyMeans) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{1}
-}
-
-// RemedyField is an open enum of what an edit changes.
-type RemedyField int32
-
-const (
-	// Never sent.
-	RemedyField_REMEDY_FIELD_UNSPECIFIED RemedyField = 0
-	// Queue.capability of a dimension.
-	RemedyField_REMEDY_FIELD_QUEUE_CAPABILITY RemedyField = 1
-	// Queue.guarantee of a dimension.
-	RemedyField_REMEDY_FIELD_QUEUE_GUARANTEE RemedyField = 2
-	// Queue.deserved of a dimension.
-	RemedyField_REMEDY_FIELD_QUEUE_DESERVED RemedyField = 3
-	// Queue.weight.
-	RemedyField_REMEDY_FIELD_QUEUE_WEIGHT RemedyField = 4
-	// Queue.state becomes open.
-	RemedyField_REMEDY_FIELD_QUEUE_OPEN RemedyField = 5
-	// Job.queue becomes `queue`.
-	RemedyField_REMEDY_FIELD_JOB_QUEUE RemedyField = 6
-	// Job.min_available, or TaskGroup.min_available of `role`: then Job.min_available becomes smaller by as many.
-	RemedyField_REMEDY_FIELD_JOB_MINIMUM RemedyField = 7
-	// The maximum request of each pending task of `role`.
-	RemedyField_REMEDY_FIELD_TASK_REQUEST RemedyField = 8
-	// The number of copies of `node` that are added: empty, schedulable, and in the same node sets.
-	RemedyField_REMEDY_FIELD_NODES_LIKE RemedyField = 9
-	// `node` takes new tasks.
-	RemedyField_REMEDY_FIELD_NODE_UNCORDONED RemedyField = 10
-	// The job is removed.
-	RemedyField_REMEDY_FIELD_JOB_ENDED RemedyField = 11
-	// The waiting tasks of the job may use `node` besides the nodes of their node sets. A snapshot does not say what keeps the tasks from the
-	// node: a taint, a node selector or an affinity.
-	RemedyField_REMEDY_FIELD_TASK_NODE RemedyField = 12
-	// KueueQuota.nominal.
-	RemedyField_REMEDY_FIELD_QUEUE_NOMINAL RemedyField = 13
-	// KueueQuota.borrowing_limit.
-	RemedyField_REMEDY_FIELD_QUEUE_BORROWING_LIMIT RemedyField = 14
-	// KueueQuota.lending_limit.
-	RemedyField_REMEDY_FIELD_QUEUE_LENDING_LIMIT RemedyField = 15
-	// `flavor` is created, without labels and taints.
-	RemedyField_REMEDY_FIELD_FLAVOR RemedyField = 16
-	// Job.priority.
-	RemedyField_REMEDY_FIELD_JOB_PRIORITY RemedyField = 17
-)
-
-// Enum value maps for RemedyField.
-var (
-	RemedyField_name = map[int32]string{
-		0:  "REMEDY_FIELD_UNSPECIFIED",
-		1:  "REMEDY_FIELD_QUEUE_CAPABILITY",
-		2:  "REMEDY_FIELD_QUEUE_GUARANTEE",
-		3:  "REMEDY_FIELD_QUEUE_DESERVED",
-		4:  "REMEDY_FIELD_QUEUE_WEIGHT",
-		5:  "REMEDY_FIELD_QUEUE_OPEN",
-		6:  "REMEDY_FIELD_JOB_QUEUE",
-		7:  "REMEDY_FIELD_JOB_MINIMUM",
-		8:  "REMEDY_FIELD_TASK_REQUEST",
-		9:  "REMEDY_FIELD_NODES_LIKE",
-		10: "REMEDY_FIELD_NODE_UNCORDONED",
-		11: "REMEDY_FIELD_JOB_ENDED",
-		12: "REMEDY_FIELD_TASK_NODE",
-		13: "REMEDY_FIELD_QUEUE_NOMINAL",
-		14: "REMEDY_FIELD_QUEUE_BORROWING_LIMIT",
-		15: "REMEDY_FIELD_QUEUE_LENDING_LIMIT",
-		16: "REMEDY_FIELD_FLAVOR",
-		17: "REMEDY_FIELD_JOB_PRIORITY",
-	}
-	RemedyField_value = map[string]int32{
-		"REMEDY_FIELD_UNSPECIFIED":           0,
-		"REMEDY_FIELD_QUEUE_CAPABILITY":      1,
-		"REMEDY_FIELD_QUEUE_GUARANTEE":       2,
-		"REMEDY_FIELD_QUEUE_DESERVED":        3,
-		"REMEDY_FIELD_QUEUE_WEIGHT":          4,
-		"REMEDY_FIELD_QUEUE_OPEN":            5,
-		"REMEDY_FIELD_JOB_QUEUE":             6,
-		"REMEDY_FIELD_JOB_MINIMUM":           7,
-		"REMEDY_FIELD_TASK_REQUEST":          8,
-		"REMEDY_FIELD_NODES_LIKE":            9,
-		"REMEDY_FIELD_NODE_UNCORDONED":       10,
-		"REMEDY_FIELD_JOB_ENDED":             11,
-		"REMEDY_FIELD_TASK_NODE":             12,
-		"REMEDY_FIELD_QUEUE_NOMINAL":         13,
-		"REMEDY_FIELD_QUEUE_BORROWING_LIMIT": 14,
-		"REMEDY_FIELD_QUEUE_LENDING_LIMIT":   15,
-		"REMEDY_FIELD_FLAVOR":                16,
-		"REMEDY_FIELD_JOB_PRIORITY":          17,
-	}
-)
-
-func (x RemedyField) Enum() *RemedyField {
-	p := new(RemedyField)
-	*p = x
-	return p
-}
-
-func (x RemedyField) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (RemedyField) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_remedy_proto_enumTypes[2].Descriptor()
-}
-
-func (RemedyField) Type() protoreflect.EnumType {
-	return &file_apportion_v1_remedy_proto_enumTypes[2]
-}
-
-func (x RemedyField) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use RemedyField.Descriptor instead.
-func (RemedyField) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{2}
 }
 
 // UntriedBound is an open enum of the limits that end a search early.
@@ -388,11 +210,11 @@ func (x UntriedBound) String() string {
 }
 
 func (UntriedBound) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_remedy_proto_enumTypes[3].Descriptor()
+	return file_apportion_v1_remedy_proto_enumTypes[2].Descriptor()
 }
 
 func (UntriedBound) Type() protoreflect.EnumType {
-	return &file_apportion_v1_remedy_proto_enumTypes[3]
+	return &file_apportion_v1_remedy_proto_enumTypes[2]
 }
 
 func (x UntriedBound) Number() protoreflect.EnumNumber {
@@ -401,7 +223,7 @@ func (x UntriedBound) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UntriedBound.Descriptor instead.
 func (UntriedBound) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{2}
 }
 
 // UntriedCause is an open enum of why a kind was not tried.
@@ -449,11 +271,11 @@ func (x UntriedCause) String() string {
 }
 
 func (UntriedCause) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_remedy_proto_enumTypes[4].Descriptor()
+	return file_apportion_v1_remedy_proto_enumTypes[3].Descriptor()
 }
 
 func (UntriedCause) Type() protoreflect.EnumType {
-	return &file_apportion_v1_remedy_proto_enumTypes[4]
+	return &file_apportion_v1_remedy_proto_enumTypes[3]
 }
 
 func (x UntriedCause) Number() protoreflect.EnumNumber {
@@ -462,7 +284,7 @@ func (x UntriedCause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UntriedCause.Descriptor instead.
 func (UntriedCause) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{3}
 }
 
 // RemediesAnswer contains the smallest changes of each kind that would make a waiting job run.
@@ -483,10 +305,9 @@ type RemediesAnswer struct {
 	Check CheckKind `protobuf:"varint,4,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The reasons of that check, with the compared numbers. Empty for NODES.
 	Reasons []*Reason `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// The remedies by kind, in the order of the kinds.
+	// The remedies: those of a job, then of its queue, of nodes, of two kinds, ends of jobs, evictions, waiting, and other nodes.
 	Remedies []*Remedy `protobuf:"bytes,6,rep,name=remedies,proto3" json:"remedies,omitempty"`
-	// The kinds that were not tried, or not completely, in the order of the kinds. A kind that is in neither list was tried and does not
-	// help.
+	// The kinds that were not tried, or not completely, in this order. A kind that is in neither list was tried and does not help.
 	UntriedKinds []*UntriedRemedy `protobuf:"bytes,7,rep,name=untried_kinds,json=untriedKinds,proto3" json:"untried_kinds,omitempty"`
 	// Number of changed clusters that were tried.
 	Tries uint32 `protobuf:"varint,8,opt,name=tries,proto3" json:"tries,omitempty"`
@@ -611,34 +432,29 @@ func (x *RemediesAnswer) GetKueue() *KueueNomination {
 // Remedy is a smallest change that makes the job run: with all edits it runs, and with one step less of any edit it does not.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of change.
-	Kind RemedyKind `protobuf:"varint,1,opt,name=kind,proto3,enum=apportion.v1.RemedyKind" json:"kind,omitempty"`
-	// The edits, which are all made together. Empty for an EVICTION.
-	Edits []*RemedyEdit `protobuf:"bytes,2,rep,name=edits,proto3" json:"edits,omitempty"`
-	// The minimum resources of the job afterwards. They decrease in proportion to its minimum, and by as much as the requests of the tasks
-	// that its gang needs. Absent: unchanged.
-	MinResources *Resource `protobuf:"bytes,3,opt,name=min_resources,json=minResources,proto3" json:"min_resources,omitempty"`
+	// The means.
+	Means RemedyMeans `protobuf:"varint,1,opt,name=means,proto3,enum=apportion.v1.RemedyMeans" json:"means,omitempty"`
+	// The edits, which are all made together. Their kind is that of the first one. Edits that follow from others come last, and have no `step`:
+	// the minimum of the job decreases by as much as those of its roles, and its minimum resources in proportion to its minimum and by as much
+	// as the requests of the tasks that its gang needs. For WAIT the jobs that end; empty for EVICTION.
+	Edits []*Edit `protobuf:"bytes,2,rep,name=edits,proto3" json:"edits,omitempty"`
 	// The queues whose deserved amount decreases, the greatest decrease first; at most 8.
-	Losses []*QueueLoss `protobuf:"bytes,4,rep,name=losses,proto3" json:"losses,omitempty"`
+	Losses []*QueueLoss `protobuf:"bytes,3,rep,name=losses,proto3" json:"losses,omitempty"`
 	// Number of queues whose deserved amount decreases.
-	LosingQueues uint32 `protobuf:"varint,5,opt,name=losing_queues,json=losingQueues,proto3" json:"losing_queues,omitempty"`
-	// Numbers of the tasks that an EVICTION evicts, in order, or those that a plan evicts for the job with the MINIMUM of the edits, which
-	// does not start without. The answer to `plan` has their nodes and queues.
-	Victims []uint32 `protobuf:"varint,6,rep,packed,name=victims,proto3" json:"victims,omitempty"`
+	LosingQueues uint32 `protobuf:"varint,4,opt,name=losing_queues,json=losingQueues,proto3" json:"losing_queues,omitempty"`
+	// Numbers of the tasks that an EVICTION evicts, in order, or those that a plan evicts for the job with the smaller minimum of the edits,
+	// which does not start without. The answer to `plan` has their nodes and queues.
+	Victims []uint32 `protobuf:"varint,5,rep,packed,name=victims,proto3" json:"victims,omitempty"`
 	// Number of tasks that hold resources in the jobs that end.
-	EndedTasks uint32 `protobuf:"varint,7,opt,name=ended_tasks,json=endedTasks,proto3" json:"ended_tasks,omitempty"`
+	EndedTasks uint32 `protobuf:"varint,6,opt,name=ended_tasks,json=endedTasks,proto3" json:"ended_tasks,omitempty"`
 	// The resources that these tasks, or the victims, hold.
-	Freed *Resource `protobuf:"bytes,8,opt,name=freed,proto3" json:"freed,omitempty"`
-	// The arguments of `apportion whatif` that make the same change. Empty for an EVICTION.
-	WhatifArguments []string `protobuf:"bytes,9,rep,name=whatif_arguments,json=whatifArguments,proto3" json:"whatif_arguments,omitempty"`
+	Freed *Resource `protobuf:"bytes,7,opt,name=freed,proto3" json:"freed,omitempty"`
 	// The remedy in one sentence.
-	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
-	// The minimum number of tasks of the job afterwards. Absent: unchanged.
-	MinAvailable *uint32 `protobuf:"varint,11,opt,name=min_available,json=minAvailable,proto3,oneof" json:"min_available,omitempty"`
+	Text string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
 	// Only for WAIT: the expected end of the last of the jobs, in Unix nanoseconds.
-	Time int64 `protobuf:"varint,12,opt,name=time,proto3" json:"time,omitempty"`
+	Time int64 `protobuf:"varint,9,opt,name=time,proto3" json:"time,omitempty"`
 	// Only with the policy `kueue`: how the job is admitted with the remedy, its flavors and the jobs that it evicts.
-	Kueue         *KueueNomination `protobuf:"bytes,13,opt,name=kueue,proto3" json:"kueue,omitempty"`
+	Kueue         *KueueNomination `protobuf:"bytes,10,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -673,23 +489,16 @@ func (*Remedy) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Remedy) GetKind() RemedyKind {
+func (x *Remedy) GetMeans() RemedyMeans {
 	if x != nil {
-		return x.Kind
+		return x.Means
 	}
-	return RemedyKind_REMEDY_KIND_UNSPECIFIED
+	return RemedyMeans_REMEDY_MEANS_UNSPECIFIED
 }
 
-func (x *Remedy) GetEdits() []*RemedyEdit {
+func (x *Remedy) GetEdits() []*Edit {
 	if x != nil {
 		return x.Edits
-	}
-	return nil
-}
-
-func (x *Remedy) GetMinResources() *Resource {
-	if x != nil {
-		return x.MinResources
 	}
 	return nil
 }
@@ -729,25 +538,11 @@ func (x *Remedy) GetFreed() *Resource {
 	return nil
 }
 
-func (x *Remedy) GetWhatifArguments() []string {
-	if x != nil {
-		return x.WhatifArguments
-	}
-	return nil
-}
-
 func (x *Remedy) GetText() string {
 	if x != nil {
 		return x.Text
 	}
 	return ""
-}
-
-func (x *Remedy) GetMinAvailable() uint32 {
-	if x != nil && x.MinAvailable != nil {
-		return *x.MinAvailable
-	}
-	return 0
 }
 
 func (x *Remedy) GetTime() int64 {
@@ -762,178 +557,6 @@ func (x *Remedy) GetKueue() *KueueNomination {
 		return x.Kueue
 	}
 	return nil
-}
-
-// RemedyEdit is the change of one field.
-type RemedyEdit struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The field.
-	Field RemedyField `protobuf:"varint,1,opt,name=field,proto3,enum=apportion.v1.RemedyField" json:"field,omitempty"`
-	// Index of the queue whose setting changes, or to which the job moves. Absent: the field does not belong to a queue.
-	Queue *uint32 `protobuf:"varint,2,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
-	// Name of that queue. Empty with `omit_names`.
-	QueueName string `protobuf:"bytes,3,opt,name=queue_name,json=queueName,proto3" json:"queue_name,omitempty"`
-	// Index of the job that changes or ends. Absent: the field does not belong to a job.
-	Job *uint32 `protobuf:"varint,4,opt,name=job,proto3,oneof" json:"job,omitempty"`
-	// Its uid, or `namespace/name`. Empty with `omit_names`.
-	Uid string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Role, or pod set of Kueue, whose minimum or request changes. Absent: the minimum of the whole job.
-	Role *string `protobuf:"bytes,6,opt,name=role,proto3,oneof" json:"role,omitempty"`
-	// Index of the node that is uncordoned, that is copied, or that tasks may also use. Absent: the field does not belong to a node.
-	Node *uint32 `protobuf:"varint,7,opt,name=node,proto3,oneof" json:"node,omitempty"`
-	// Name of that node. Empty with `omit_names`.
-	NodeName string `protobuf:"bytes,8,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// Dimension of the amounts. Absent: they are counts.
-	Dimension *uint32 `protobuf:"varint,9,opt,name=dimension,proto3,oneof" json:"dimension,omitempty"`
-	// The value now. Absent: there is none.
-	Before *float64 `protobuf:"fixed64,10,opt,name=before,proto3,oneof" json:"before,omitempty"`
-	// The value with which the job runs. Absent: the field has no amount.
-	After *float64 `protobuf:"fixed64,11,opt,name=after,proto3,oneof" json:"after,omitempty"`
-	// The granularity: with a value that is nearer to `before` by this amount the job does not run.
-	Step *float64 `protobuf:"fixed64,12,opt,name=step,proto3,oneof" json:"step,omitempty"`
-	// Only with the policy `kueue`: the flavor whose quota changes, or that is created.
-	Flavor string `protobuf:"bytes,13,opt,name=flavor,proto3" json:"flavor,omitempty"`
-	// Only with the policy `kueue`: the resource of the amounts, which are thousandths of a CPU, and whole units of everything else.
-	Resource string `protobuf:"bytes,14,opt,name=resource,proto3" json:"resource,omitempty"`
-	// Only with the policy `kueue`: the cohort whose quota changes. Empty: that of `queue`.
-	Cohort        string `protobuf:"bytes,15,opt,name=cohort,proto3" json:"cohort,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RemedyEdit) Reset() {
-	*x = RemedyEdit{}
-	mi := &file_apportion_v1_remedy_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RemedyEdit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RemedyEdit) ProtoMessage() {}
-
-func (x *RemedyEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_remedy_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RemedyEdit.ProtoReflect.Descriptor instead.
-func (*RemedyEdit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *RemedyEdit) GetField() RemedyField {
-	if x != nil {
-		return x.Field
-	}
-	return RemedyField_REMEDY_FIELD_UNSPECIFIED
-}
-
-func (x *RemedyEdit) GetQueue() uint32 {
-	if x != nil && x.Queue != nil {
-		return *x.Queue
-	}
-	return 0
-}
-
-func (x *RemedyEdit) GetQueueName() string {
-	if x != nil {
-		return x.QueueName
-	}
-	return ""
-}
-
-func (x *RemedyEdit) GetJob() uint32 {
-	if x != nil && x.Job != nil {
-		return *x.Job
-	}
-	return 0
-}
-
-func (x *RemedyEdit) GetUid() string {
-	if x != nil {
-		return x.Uid
-	}
-	return ""
-}
-
-func (x *RemedyEdit) GetRole() string {
-	if x != nil && x.Role != nil {
-		return *x.Role
-	}
-	return ""
-}
-
-func (x *RemedyEdit) GetNode() uint32 {
-	if x != nil && x.Node != nil {
-		return *x.Node
-	}
-	return 0
-}
-
-func (x *RemedyEdit) GetNodeName() string {
-	if x != nil {
-		return x.NodeName
-	}
-	return ""
-}
-
-func (x *RemedyEdit) GetDimension() uint32 {
-	if x != nil && x.Dimension != nil {
-		return *x.Dimension
-	}
-	return 0
-}
-
-func (x *RemedyEdit) GetBefore() float64 {
-	if x != nil && x.Before != nil {
-		return *x.Before
-	}
-	return 0
-}
-
-func (x *RemedyEdit) GetAfter() float64 {
-	if x != nil && x.After != nil {
-		return *x.After
-	}
-	return 0
-}
-
-func (x *RemedyEdit) GetStep() float64 {
-	if x != nil && x.Step != nil {
-		return *x.Step
-	}
-	return 0
-}
-
-func (x *RemedyEdit) GetFlavor() string {
-	if x != nil {
-		return x.Flavor
-	}
-	return ""
-}
-
-func (x *RemedyEdit) GetResource() string {
-	if x != nil {
-		return x.Resource
-	}
-	return ""
-}
-
-func (x *RemedyEdit) GetCohort() string {
-	if x != nil {
-		return x.Cohort
-	}
-	return ""
 }
 
 // QueueLoss is the decrease of a queue's deserved amount by a remedy.
@@ -955,7 +578,7 @@ type QueueLoss struct {
 
 func (x *QueueLoss) Reset() {
 	*x = QueueLoss{}
-	mi := &file_apportion_v1_remedy_proto_msgTypes[3]
+	mi := &file_apportion_v1_remedy_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +590,7 @@ func (x *QueueLoss) String() string {
 func (*QueueLoss) ProtoMessage() {}
 
 func (x *QueueLoss) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_remedy_proto_msgTypes[3]
+	mi := &file_apportion_v1_remedy_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +603,7 @@ func (x *QueueLoss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueLoss.ProtoReflect.Descriptor instead.
 func (*QueueLoss) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *QueueLoss) GetQueue() uint32 {
@@ -1021,23 +644,25 @@ func (x *QueueLoss) GetAllocated() *Resource {
 // UntriedRemedy is a kind of change that was not tried, or not completely.
 type UntriedRemedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of change.
-	Kind RemedyKind `protobuf:"varint,1,opt,name=kind,proto3,enum=apportion.v1.RemedyKind" json:"kind,omitempty"`
+	// The means.
+	Means RemedyMeans `protobuf:"varint,1,opt,name=means,proto3,enum=apportion.v1.RemedyMeans" json:"means,omitempty"`
+	// The kind of edits. Unspecified: the means are not edits of one kind.
+	Kind EditKind `protobuf:"varint,2,opt,name=kind,proto3,enum=apportion.v1.EditKind" json:"kind,omitempty"`
 	// Why it was not tried, or not completely.
-	Cause UntriedCause `protobuf:"varint,2,opt,name=cause,proto3,enum=apportion.v1.UntriedCause" json:"cause,omitempty"`
+	Cause UntriedCause `protobuf:"varint,3,opt,name=cause,proto3,enum=apportion.v1.UntriedCause" json:"cause,omitempty"`
 	// Only for BOUND: the number that were tried.
-	Tried uint32 `protobuf:"varint,3,opt,name=tried,proto3" json:"tried,omitempty"`
+	Tried uint32 `protobuf:"varint,4,opt,name=tried,proto3" json:"tried,omitempty"`
 	// Only for BOUND: the number that there are. 0: the number is not known.
-	Of uint32 `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`
+	Of uint32 `protobuf:"varint,5,opt,name=of,proto3" json:"of,omitempty"`
 	// Only for BOUND: the unit of `tried` and `of`. Unspecified: the search for a plan reached its limit, and has no count.
-	Bound         UntriedBound `protobuf:"varint,5,opt,name=bound,proto3,enum=apportion.v1.UntriedBound" json:"bound,omitempty"`
+	Bound         UntriedBound `protobuf:"varint,6,opt,name=bound,proto3,enum=apportion.v1.UntriedBound" json:"bound,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UntriedRemedy) Reset() {
 	*x = UntriedRemedy{}
-	mi := &file_apportion_v1_remedy_proto_msgTypes[4]
+	mi := &file_apportion_v1_remedy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +674,7 @@ func (x *UntriedRemedy) String() string {
 func (*UntriedRemedy) ProtoMessage() {}
 
 func (x *UntriedRemedy) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_remedy_proto_msgTypes[4]
+	mi := &file_apportion_v1_remedy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,14 +687,21 @@ func (x *UntriedRemedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UntriedRemedy.ProtoReflect.Descriptor instead.
 func (*UntriedRemedy) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_remedy_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *UntriedRemedy) GetKind() RemedyKind {
+func (x *UntriedRemedy) GetMeans() RemedyMeans {
+	if x != nil {
+		return x.Means
+	}
+	return RemedyMeans_REMEDY_MEANS_UNSPECIFIED
+}
+
+func (x *UntriedRemedy) GetKind() EditKind {
 	if x != nil {
 		return x.Kind
 	}
-	return RemedyKind_REMEDY_KIND_UNSPECIFIED
+	return EditKind_EDIT_KIND_UNSPECIFIED
 }
 
 func (x *UntriedRemedy) GetCause() UntriedCause {
@@ -1104,7 +736,7 @@ var File_apportion_v1_remedy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xf3\x03\n" +
+	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x17apportion/v1/edit.proto\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xf3\x03\n" +
 	"\x0eRemediesAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x125\n" +
@@ -1117,115 +749,46 @@ const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\x04text\x18\t \x01(\tR\x04text\x12T\n" +
 	"\x14unjudged_constraints\x18\n" +
 	" \x03(\x0e2!.apportion.v1.PlacementConstraintR\x13unjudgedConstraints\x123\n" +
-	"\x05kueue\x18\v \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"\xa6\x04\n" +
-	"\x06Remedy\x12,\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x18.apportion.v1.RemedyKindR\x04kind\x12.\n" +
-	"\x05edits\x18\x02 \x03(\v2\x18.apportion.v1.RemedyEditR\x05edits\x12;\n" +
-	"\rmin_resources\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\fminResources\x12/\n" +
-	"\x06losses\x18\x04 \x03(\v2\x17.apportion.v1.QueueLossR\x06losses\x12#\n" +
-	"\rlosing_queues\x18\x05 \x01(\rR\flosingQueues\x12\x18\n" +
-	"\avictims\x18\x06 \x03(\rR\avictims\x12\x1f\n" +
-	"\vended_tasks\x18\a \x01(\rR\n" +
+	"\x05kueue\x18\v \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"\xff\x02\n" +
+	"\x06Remedy\x12/\n" +
+	"\x05means\x18\x01 \x01(\x0e2\x19.apportion.v1.RemedyMeansR\x05means\x12(\n" +
+	"\x05edits\x18\x02 \x03(\v2\x12.apportion.v1.EditR\x05edits\x12/\n" +
+	"\x06losses\x18\x03 \x03(\v2\x17.apportion.v1.QueueLossR\x06losses\x12#\n" +
+	"\rlosing_queues\x18\x04 \x01(\rR\flosingQueues\x12\x18\n" +
+	"\avictims\x18\x05 \x03(\rR\avictims\x12\x1f\n" +
+	"\vended_tasks\x18\x06 \x01(\rR\n" +
 	"endedTasks\x12,\n" +
-	"\x05freed\x18\b \x01(\v2\x16.apportion.v1.ResourceR\x05freed\x12)\n" +
-	"\x10whatif_arguments\x18\t \x03(\tR\x0fwhatifArguments\x12\x12\n" +
-	"\x04text\x18\n" +
-	" \x01(\tR\x04text\x12(\n" +
-	"\rmin_available\x18\v \x01(\rH\x00R\fminAvailable\x88\x01\x01\x12\x12\n" +
-	"\x04time\x18\f \x01(\x03R\x04time\x123\n" +
-	"\x05kueue\x18\r \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueueB\x10\n" +
-	"\x0e_min_available\"\xff\x03\n" +
-	"\n" +
-	"RemedyEdit\x12/\n" +
-	"\x05field\x18\x01 \x01(\x0e2\x19.apportion.v1.RemedyFieldR\x05field\x12\x19\n" +
-	"\x05queue\x18\x02 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1d\n" +
-	"\n" +
-	"queue_name\x18\x03 \x01(\tR\tqueueName\x12\x15\n" +
-	"\x03job\x18\x04 \x01(\rH\x01R\x03job\x88\x01\x01\x12\x10\n" +
-	"\x03uid\x18\x05 \x01(\tR\x03uid\x12\x17\n" +
-	"\x04role\x18\x06 \x01(\tH\x02R\x04role\x88\x01\x01\x12\x17\n" +
-	"\x04node\x18\a \x01(\rH\x03R\x04node\x88\x01\x01\x12\x1b\n" +
-	"\tnode_name\x18\b \x01(\tR\bnodeName\x12!\n" +
-	"\tdimension\x18\t \x01(\rH\x04R\tdimension\x88\x01\x01\x12\x1b\n" +
-	"\x06before\x18\n" +
-	" \x01(\x01H\x05R\x06before\x88\x01\x01\x12\x19\n" +
-	"\x05after\x18\v \x01(\x01H\x06R\x05after\x88\x01\x01\x12\x17\n" +
-	"\x04step\x18\f \x01(\x01H\aR\x04step\x88\x01\x01\x12\x16\n" +
-	"\x06flavor\x18\r \x01(\tR\x06flavor\x12\x1a\n" +
-	"\bresource\x18\x0e \x01(\tR\bresource\x12\x16\n" +
-	"\x06cohort\x18\x0f \x01(\tR\x06cohortB\b\n" +
-	"\x06_queueB\x06\n" +
-	"\x04_jobB\a\n" +
-	"\x05_roleB\a\n" +
-	"\x05_nodeB\f\n" +
-	"\n" +
-	"_dimensionB\t\n" +
-	"\a_beforeB\b\n" +
-	"\x06_afterB\a\n" +
-	"\x05_step\"\xcd\x01\n" +
+	"\x05freed\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05freed\x12\x12\n" +
+	"\x04text\x18\b \x01(\tR\x04text\x12\x12\n" +
+	"\x04time\x18\t \x01(\x03R\x04time\x123\n" +
+	"\x05kueue\x18\n" +
+	" \x01(\v2\x1d.apportion.v1.KueueNominationR\x05kueue\"\xcd\x01\n" +
 	"\tQueueLoss\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x16\n" +
 	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12.\n" +
 	"\x06before\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\x06before\x12,\n" +
 	"\x05after\x18\x04 \x01(\v2\x16.apportion.v1.ResourceR\x05after\x124\n" +
-	"\tallocated\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\tallocated\"\xc7\x01\n" +
-	"\rUntriedRemedy\x12,\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x18.apportion.v1.RemedyKindR\x04kind\x120\n" +
-	"\x05cause\x18\x02 \x01(\x0e2\x1a.apportion.v1.UntriedCauseR\x05cause\x12\x14\n" +
-	"\x05tried\x18\x03 \x01(\rR\x05tried\x12\x0e\n" +
-	"\x02of\x18\x04 \x01(\rR\x02of\x120\n" +
-	"\x05bound\x18\x05 \x01(\x0e2\x1a.apportion.v1.UntriedBoundR\x05bound*\xc4\x01\n" +
+	"\tallocated\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\tallocated\"\xf6\x01\n" +
+	"\rUntriedRemedy\x12/\n" +
+	"\x05means\x18\x01 \x01(\x0e2\x19.apportion.v1.RemedyMeansR\x05means\x12*\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x16.apportion.v1.EditKindR\x04kind\x120\n" +
+	"\x05cause\x18\x03 \x01(\x0e2\x1a.apportion.v1.UntriedCauseR\x05cause\x12\x14\n" +
+	"\x05tried\x18\x04 \x01(\rR\x05tried\x12\x0e\n" +
+	"\x02of\x18\x05 \x01(\rR\x02of\x120\n" +
+	"\x05bound\x18\x06 \x01(\x0e2\x1a.apportion.v1.UntriedBoundR\x05bound*\xc4\x01\n" +
 	"\rRemedyOutcome\x12\x1e\n" +
 	"\x1aREMEDY_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14REMEDY_OUTCOME_FOUND\x10\x01\x12\x17\n" +
 	"\x13REMEDY_OUTCOME_NONE\x10\x02\x12\x1b\n" +
 	"\x17REMEDY_OUTCOME_RUNS_NOW\x10\x03\x12$\n" +
 	" REMEDY_OUTCOME_WAITS_FOR_NOTHING\x10\x04\x12\x1d\n" +
-	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\xae\x04\n" +
-	"\n" +
-	"RemedyKind\x12\x1b\n" +
-	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
-	"\x13REMEDY_KIND_MINIMUM\x10\x01\x12\x17\n" +
-	"\x13REMEDY_KIND_REQUEST\x10\x02\x12\x15\n" +
-	"\x11REMEDY_KIND_QUEUE\x10\x03\x12\x14\n" +
-	"\x10REMEDY_KIND_OPEN\x10\x04\x12\x1a\n" +
-	"\x16REMEDY_KIND_CAPABILITY\x10\x05\x12\x19\n" +
-	"\x15REMEDY_KIND_GUARANTEE\x10\x06\x12\x18\n" +
-	"\x14REMEDY_KIND_DESERVED\x10\a\x12\x16\n" +
-	"\x12REMEDY_KIND_WEIGHT\x10\b\x12\x15\n" +
-	"\x11REMEDY_KIND_NODES\x10\t\x12\x18\n" +
-	"\x14REMEDY_KIND_UNCORDON\x10\n" +
-	"\x12\x18\n" +
-	"\x14REMEDY_KIND_COMBINED\x10\v\x12\x18\n" +
-	"\x14REMEDY_KIND_JOBS_END\x10\f\x12\x18\n" +
-	"\x14REMEDY_KIND_EVICTION\x10\r\x12\x14\n" +
-	"\x10REMEDY_KIND_WAIT\x10\x0e\x12\x1b\n" +
-	"\x17REMEDY_KIND_OTHER_NODES\x10\x0f\x12\x17\n" +
-	"\x13REMEDY_KIND_NOMINAL\x10\x10\x12\x1f\n" +
-	"\x1bREMEDY_KIND_BORROWING_LIMIT\x10\x11\x12\x1d\n" +
-	"\x19REMEDY_KIND_LENDING_LIMIT\x10\x12\x12\x16\n" +
-	"\x12REMEDY_KIND_FLAVOR\x10\x13\x12\x18\n" +
-	"\x14REMEDY_KIND_PRIORITY\x10\x14*\xc3\x04\n" +
-	"\vRemedyField\x12\x1c\n" +
-	"\x18REMEDY_FIELD_UNSPECIFIED\x10\x00\x12!\n" +
-	"\x1dREMEDY_FIELD_QUEUE_CAPABILITY\x10\x01\x12 \n" +
-	"\x1cREMEDY_FIELD_QUEUE_GUARANTEE\x10\x02\x12\x1f\n" +
-	"\x1bREMEDY_FIELD_QUEUE_DESERVED\x10\x03\x12\x1d\n" +
-	"\x19REMEDY_FIELD_QUEUE_WEIGHT\x10\x04\x12\x1b\n" +
-	"\x17REMEDY_FIELD_QUEUE_OPEN\x10\x05\x12\x1a\n" +
-	"\x16REMEDY_FIELD_JOB_QUEUE\x10\x06\x12\x1c\n" +
-	"\x18REMEDY_FIELD_JOB_MINIMUM\x10\a\x12\x1d\n" +
-	"\x19REMEDY_FIELD_TASK_REQUEST\x10\b\x12\x1b\n" +
-	"\x17REMEDY_FIELD_NODES_LIKE\x10\t\x12 \n" +
-	"\x1cREMEDY_FIELD_NODE_UNCORDONED\x10\n" +
-	"\x12\x1a\n" +
-	"\x16REMEDY_FIELD_JOB_ENDED\x10\v\x12\x1a\n" +
-	"\x16REMEDY_FIELD_TASK_NODE\x10\f\x12\x1e\n" +
-	"\x1aREMEDY_FIELD_QUEUE_NOMINAL\x10\r\x12&\n" +
-	"\"REMEDY_FIELD_QUEUE_BORROWING_LIMIT\x10\x0e\x12$\n" +
-	" REMEDY_FIELD_QUEUE_LENDING_LIMIT\x10\x0f\x12\x17\n" +
-	"\x13REMEDY_FIELD_FLAVOR\x10\x10\x12\x1d\n" +
-	"\x19REMEDY_FIELD_JOB_PRIORITY\x10\x11*\xfe\x01\n" +
+	"\x19REMEDY_OUTCOME_NOT_JUDGED\x10\x05*\x90\x01\n" +
+	"\vRemedyMeans\x12\x1c\n" +
+	"\x18REMEDY_MEANS_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12REMEDY_MEANS_EDITS\x10\x01\x12\x19\n" +
+	"\x15REMEDY_MEANS_COMBINED\x10\x02\x12\x19\n" +
+	"\x15REMEDY_MEANS_EVICTION\x10\x03\x12\x15\n" +
+	"\x11REMEDY_MEANS_WAIT\x10\x04*\xfe\x01\n" +
 	"\fUntriedBound\x12\x1d\n" +
 	"\x19UNTRIED_BOUND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14UNTRIED_BOUND_SHAPES\x10\x01\x12\x1d\n" +
@@ -1256,51 +819,50 @@ func file_apportion_v1_remedy_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_remedy_proto_rawDescData
 }
 
-var file_apportion_v1_remedy_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_remedy_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_apportion_v1_remedy_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_apportion_v1_remedy_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_apportion_v1_remedy_proto_goTypes = []any{
 	(RemedyOutcome)(0),       // 0: apportion.v1.RemedyOutcome
-	(RemedyKind)(0),          // 1: apportion.v1.RemedyKind
-	(RemedyField)(0),         // 2: apportion.v1.RemedyField
-	(UntriedBound)(0),        // 3: apportion.v1.UntriedBound
-	(UntriedCause)(0),        // 4: apportion.v1.UntriedCause
-	(*RemediesAnswer)(nil),   // 5: apportion.v1.RemediesAnswer
-	(*Remedy)(nil),           // 6: apportion.v1.Remedy
-	(*RemedyEdit)(nil),       // 7: apportion.v1.RemedyEdit
-	(*QueueLoss)(nil),        // 8: apportion.v1.QueueLoss
-	(*UntriedRemedy)(nil),    // 9: apportion.v1.UntriedRemedy
-	(CheckKind)(0),           // 10: apportion.v1.CheckKind
-	(*Reason)(nil),           // 11: apportion.v1.Reason
-	(PlacementConstraint)(0), // 12: apportion.v1.PlacementConstraint
-	(*KueueNomination)(nil),  // 13: apportion.v1.KueueNomination
-	(*Resource)(nil),         // 14: apportion.v1.Resource
+	(RemedyMeans)(0),         // 1: apportion.v1.RemedyMeans
+	(UntriedBound)(0),        // 2: apportion.v1.UntriedBound
+	(UntriedCause)(0),        // 3: apportion.v1.UntriedCause
+	(*RemediesAnswer)(nil),   // 4: apportion.v1.RemediesAnswer
+	(*Remedy)(nil),           // 5: apportion.v1.Remedy
+	(*QueueLoss)(nil),        // 6: apportion.v1.QueueLoss
+	(*UntriedRemedy)(nil),    // 7: apportion.v1.UntriedRemedy
+	(CheckKind)(0),           // 8: apportion.v1.CheckKind
+	(*Reason)(nil),           // 9: apportion.v1.Reason
+	(PlacementConstraint)(0), // 10: apportion.v1.PlacementConstraint
+	(*KueueNomination)(nil),  // 11: apportion.v1.KueueNomination
+	(*Edit)(nil),             // 12: apportion.v1.Edit
+	(*Resource)(nil),         // 13: apportion.v1.Resource
+	(EditKind)(0),            // 14: apportion.v1.EditKind
 }
 var file_apportion_v1_remedy_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.RemediesAnswer.outcome:type_name -> apportion.v1.RemedyOutcome
-	10, // 1: apportion.v1.RemediesAnswer.check:type_name -> apportion.v1.CheckKind
-	11, // 2: apportion.v1.RemediesAnswer.reasons:type_name -> apportion.v1.Reason
-	6,  // 3: apportion.v1.RemediesAnswer.remedies:type_name -> apportion.v1.Remedy
-	9,  // 4: apportion.v1.RemediesAnswer.untried_kinds:type_name -> apportion.v1.UntriedRemedy
-	12, // 5: apportion.v1.RemediesAnswer.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
-	13, // 6: apportion.v1.RemediesAnswer.kueue:type_name -> apportion.v1.KueueNomination
-	1,  // 7: apportion.v1.Remedy.kind:type_name -> apportion.v1.RemedyKind
-	7,  // 8: apportion.v1.Remedy.edits:type_name -> apportion.v1.RemedyEdit
-	14, // 9: apportion.v1.Remedy.min_resources:type_name -> apportion.v1.Resource
-	8,  // 10: apportion.v1.Remedy.losses:type_name -> apportion.v1.QueueLoss
-	14, // 11: apportion.v1.Remedy.freed:type_name -> apportion.v1.Resource
-	13, // 12: apportion.v1.Remedy.kueue:type_name -> apportion.v1.KueueNomination
-	2,  // 13: apportion.v1.RemedyEdit.field:type_name -> apportion.v1.RemedyField
-	14, // 14: apportion.v1.QueueLoss.before:type_name -> apportion.v1.Resource
-	14, // 15: apportion.v1.QueueLoss.after:type_name -> apportion.v1.Resource
-	14, // 16: apportion.v1.QueueLoss.allocated:type_name -> apportion.v1.Resource
-	1,  // 17: apportion.v1.UntriedRemedy.kind:type_name -> apportion.v1.RemedyKind
-	4,  // 18: apportion.v1.UntriedRemedy.cause:type_name -> apportion.v1.UntriedCause
-	3,  // 19: apportion.v1.UntriedRemedy.bound:type_name -> apportion.v1.UntriedBound
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	8,  // 1: apportion.v1.RemediesAnswer.check:type_name -> apportion.v1.CheckKind
+	9,  // 2: apportion.v1.RemediesAnswer.reasons:type_name -> apportion.v1.Reason
+	5,  // 3: apportion.v1.RemediesAnswer.remedies:type_name -> apportion.v1.Remedy
+	7,  // 4: apportion.v1.RemediesAnswer.untried_kinds:type_name -> apportion.v1.UntriedRemedy
+	10, // 5: apportion.v1.RemediesAnswer.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
+	11, // 6: apportion.v1.RemediesAnswer.kueue:type_name -> apportion.v1.KueueNomination
+	1,  // 7: apportion.v1.Remedy.means:type_name -> apportion.v1.RemedyMeans
+	12, // 8: apportion.v1.Remedy.edits:type_name -> apportion.v1.Edit
+	6,  // 9: apportion.v1.Remedy.losses:type_name -> apportion.v1.QueueLoss
+	13, // 10: apportion.v1.Remedy.freed:type_name -> apportion.v1.Resource
+	11, // 11: apportion.v1.Remedy.kueue:type_name -> apportion.v1.KueueNomination
+	13, // 12: apportion.v1.QueueLoss.before:type_name -> apportion.v1.Resource
+	13, // 13: apportion.v1.QueueLoss.after:type_name -> apportion.v1.Resource
+	13, // 14: apportion.v1.QueueLoss.allocated:type_name -> apportion.v1.Resource
+	1,  // 15: apportion.v1.UntriedRemedy.means:type_name -> apportion.v1.RemedyMeans
+	14, // 16: apportion.v1.UntriedRemedy.kind:type_name -> apportion.v1.EditKind
+	3,  // 17: apportion.v1.UntriedRemedy.cause:type_name -> apportion.v1.UntriedCause
+	2,  // 18: apportion.v1.UntriedRemedy.bound:type_name -> apportion.v1.UntriedBound
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_remedy_proto_init() }
@@ -1308,20 +870,19 @@ func file_apportion_v1_remedy_proto_init() {
 	if File_apportion_v1_remedy_proto != nil {
 		return
 	}
+	file_apportion_v1_edit_proto_init()
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
-	file_apportion_v1_remedy_proto_msgTypes[1].OneofWrappers = []any{}
-	file_apportion_v1_remedy_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_remedy_proto_rawDesc), len(file_apportion_v1_remedy_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   5,
+			NumEnums:      4,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -5,10 +5,8 @@
 package apportionv1
 
 import (
-	binary "encoding/binary"
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	math "math"
 )
 
 const (
@@ -190,33 +188,19 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x6a
+		dAtA[i] = 0x52
 	}
 	if m.Time != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Time))
 		i--
-		dAtA[i] = 0x60
-	}
-	if m.MinAvailable != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MinAvailable))
-		i--
-		dAtA[i] = 0x58
+		dAtA[i] = 0x48
 	}
 	if len(m.Text) > 0 {
 		i -= len(m.Text)
 		copy(dAtA[i:], m.Text)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Text)))
 		i--
-		dAtA[i] = 0x52
-	}
-	if len(m.WhatifArguments) > 0 {
-		for iNdEx := len(m.WhatifArguments) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.WhatifArguments[iNdEx])
-			copy(dAtA[i:], m.WhatifArguments[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.WhatifArguments[iNdEx])))
-			i--
-			dAtA[i] = 0x4a
-		}
+		dAtA[i] = 0x42
 	}
 	if m.Freed != nil {
 		size, err := m.Freed.MarshalToSizedBufferVT(dAtA[:i])
@@ -226,12 +210,12 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x42
+		dAtA[i] = 0x3a
 	}
 	if m.EndedTasks != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndedTasks))
 		i--
-		dAtA[i] = 0x38
+		dAtA[i] = 0x30
 	}
 	if len(m.Victims) > 0 {
 		var pksize2 int
@@ -251,12 +235,12 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
 		i--
-		dAtA[i] = 0x32
+		dAtA[i] = 0x2a
 	}
 	if m.LosingQueues != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.LosingQueues))
 		i--
-		dAtA[i] = 0x28
+		dAtA[i] = 0x20
 	}
 	if len(m.Losses) > 0 {
 		for iNdEx := len(m.Losses) - 1; iNdEx >= 0; iNdEx-- {
@@ -267,18 +251,8 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x22
+			dAtA[i] = 0x1a
 		}
-	}
-	if m.MinResources != nil {
-		size, err := m.MinResources.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x1a
 	}
 	if len(m.Edits) > 0 {
 		for iNdEx := len(m.Edits) - 1; iNdEx >= 0; iNdEx-- {
@@ -292,133 +266,8 @@ func (m *Remedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x12
 		}
 	}
-	if m.Kind != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Kind))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *RemedyEdit) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *RemedyEdit) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *RemedyEdit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.Cohort) > 0 {
-		i -= len(m.Cohort)
-		copy(dAtA[i:], m.Cohort)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Cohort)))
-		i--
-		dAtA[i] = 0x7a
-	}
-	if len(m.Resource) > 0 {
-		i -= len(m.Resource)
-		copy(dAtA[i:], m.Resource)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Resource)))
-		i--
-		dAtA[i] = 0x72
-	}
-	if len(m.Flavor) > 0 {
-		i -= len(m.Flavor)
-		copy(dAtA[i:], m.Flavor)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Flavor)))
-		i--
-		dAtA[i] = 0x6a
-	}
-	if m.Step != nil {
-		i -= 8
-		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.Step))))
-		i--
-		dAtA[i] = 0x61
-	}
-	if m.After != nil {
-		i -= 8
-		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.After))))
-		i--
-		dAtA[i] = 0x59
-	}
-	if m.Before != nil {
-		i -= 8
-		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.Before))))
-		i--
-		dAtA[i] = 0x51
-	}
-	if m.Dimension != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Dimension))
-		i--
-		dAtA[i] = 0x48
-	}
-	if len(m.NodeName) > 0 {
-		i -= len(m.NodeName)
-		copy(dAtA[i:], m.NodeName)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.NodeName)))
-		i--
-		dAtA[i] = 0x42
-	}
-	if m.Node != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Node))
-		i--
-		dAtA[i] = 0x38
-	}
-	if m.Role != nil {
-		i -= len(*m.Role)
-		copy(dAtA[i:], *m.Role)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(*m.Role)))
-		i--
-		dAtA[i] = 0x32
-	}
-	if len(m.Uid) > 0 {
-		i -= len(m.Uid)
-		copy(dAtA[i:], m.Uid)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Uid)))
-		i--
-		dAtA[i] = 0x2a
-	}
-	if m.Job != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Job))
-		i--
-		dAtA[i] = 0x20
-	}
-	if len(m.QueueName) > 0 {
-		i -= len(m.QueueName)
-		copy(dAtA[i:], m.QueueName)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.QueueName)))
-		i--
-		dAtA[i] = 0x1a
-	}
-	if m.Queue != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Queue))
-		i--
-		dAtA[i] = 0x10
-	}
-	if m.Field != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Field))
+	if m.Means != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Means))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -533,25 +382,30 @@ func (m *UntriedRemedy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.Bound != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Bound))
 		i--
-		dAtA[i] = 0x28
+		dAtA[i] = 0x30
 	}
 	if m.Of != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Of))
 		i--
-		dAtA[i] = 0x20
+		dAtA[i] = 0x28
 	}
 	if m.Tried != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Tried))
 		i--
-		dAtA[i] = 0x18
+		dAtA[i] = 0x20
 	}
 	if m.Cause != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Cause))
 		i--
-		dAtA[i] = 0x10
+		dAtA[i] = 0x18
 	}
 	if m.Kind != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Kind))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Means != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Means))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -623,18 +477,14 @@ func (m *Remedy) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.Kind != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Kind))
+	if m.Means != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Means))
 	}
 	if len(m.Edits) > 0 {
 		for _, e := range m.Edits {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
-	}
-	if m.MinResources != nil {
-		l = m.MinResources.SizeVT()
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if len(m.Losses) > 0 {
 		for _, e := range m.Losses {
@@ -659,86 +509,15 @@ func (m *Remedy) SizeVT() (n int) {
 		l = m.Freed.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.WhatifArguments) > 0 {
-		for _, s := range m.WhatifArguments {
-			l = len(s)
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
 	l = len(m.Text)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.MinAvailable != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.MinAvailable))
 	}
 	if m.Time != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Time))
 	}
 	if m.Kueue != nil {
 		l = m.Kueue.SizeVT()
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *RemedyEdit) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Field != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Field))
-	}
-	if m.Queue != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Queue))
-	}
-	l = len(m.QueueName)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Job != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Job))
-	}
-	l = len(m.Uid)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Role != nil {
-		l = len(*m.Role)
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Node != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Node))
-	}
-	l = len(m.NodeName)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Dimension != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Dimension))
-	}
-	if m.Before != nil {
-		n += 9
-	}
-	if m.After != nil {
-		n += 9
-	}
-	if m.Step != nil {
-		n += 9
-	}
-	l = len(m.Flavor)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	l = len(m.Resource)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	l = len(m.Cohort)
-	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
@@ -780,6 +559,9 @@ func (m *UntriedRemedy) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
+	if m.Means != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Means))
+	}
 	if m.Kind != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Kind))
 	}

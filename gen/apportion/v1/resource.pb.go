@@ -139,6 +139,62 @@ func (x *Fraction) GetDenominator() string {
 	return ""
 }
 
+// Ref refers to a queue, a job, a task or a node of a snapshot.
+type Ref struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position in the snapshot's list; of a task, its number. Absent: `name` says which.
+	Index *uint32 `protobuf:"varint,1,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// Name of a queue or node; uid of a job or task, or `namespace/name`. A request has this or an index. Answers have both, but no name with
+	// `omit_names`.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ref) Reset() {
+	*x = Ref{}
+	mi := &file_apportion_v1_resource_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ref) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ref) ProtoMessage() {}
+
+func (x *Ref) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_resource_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ref.ProtoReflect.Descriptor instead.
+func (*Ref) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_resource_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Ref) GetIndex() uint32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *Ref) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 var File_apportion_v1_resource_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_resource_proto_rawDesc = "" +
@@ -151,7 +207,11 @@ const file_apportion_v1_resource_proto_rawDesc = "" +
 	"\aamounts\x18\x02 \x03(\x01R\aamounts\"J\n" +
 	"\bFraction\x12\x1c\n" +
 	"\tnumerator\x18\x01 \x01(\tR\tnumerator\x12 \n" +
-	"\vdenominator\x18\x02 \x01(\tR\vdenominatorBQ\n" +
+	"\vdenominator\x18\x02 \x01(\tR\vdenominator\">\n" +
+	"\x03Ref\x12\x19\n" +
+	"\x05index\x18\x01 \x01(\rH\x00R\x05index\x88\x01\x01\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04nameB\b\n" +
+	"\x06_indexBQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -166,10 +226,11 @@ func file_apportion_v1_resource_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_resource_proto_rawDescData
 }
 
-var file_apportion_v1_resource_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_apportion_v1_resource_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_apportion_v1_resource_proto_goTypes = []any{
 	(*Resource)(nil), // 0: apportion.v1.Resource
 	(*Fraction)(nil), // 1: apportion.v1.Fraction
+	(*Ref)(nil),      // 2: apportion.v1.Ref
 }
 var file_apportion_v1_resource_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -184,13 +245,14 @@ func file_apportion_v1_resource_proto_init() {
 	if File_apportion_v1_resource_proto != nil {
 		return
 	}
+	file_apportion_v1_resource_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_resource_proto_rawDesc), len(file_apportion_v1_resource_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -179,3 +179,14 @@ export function fieldOf(dimension: string, amount: number | undefined): string {
   }
   return String(Math.round((amount / unitsOf(dimension)) * 1000) / 1000);
 }
+
+// writtenOf formats an amount exactly as a Kubernetes quantity: 8, 500m, 16Gi.
+export function writtenOf(dimension: string, amount: number): string {
+  const thousandths = dimension === "memory" || dimension === "pods" ? amount * 1000 : amount;
+  if (thousandths % 1000 !== 0) {
+    return `${thousandths}m`;
+  }
+  const whole = thousandths / 1000;
+  const suffix = isBytes(dimension) && whole > 0 ? ["Ei", "Pi", "Ti", "Gi", "Mi", "Ki"].find((s) => whole % (suffixes[s] ?? 1) === 0) : undefined;
+  return `${whole / (suffixes[suffix ?? ""] ?? 1)}${suffix ?? ""}`;
+}

@@ -1,6 +1,7 @@
 // The contract's messages in protobuf's JSON, generated from proto/ by `npm run generate`. They are types alone.
 export type * from "../../gen/apportion/v1/answer_pb.ts";
 export type * from "../../gen/apportion/v1/change_pb.ts";
+export type * from "../../gen/apportion/v1/edit_pb.ts";
 export type * from "../../gen/apportion/v1/explain_pb.ts";
 export type * from "../../gen/apportion/v1/forecast_pb.ts";
 export type * from "../../gen/apportion/v1/history_pb.ts";

@@ -1,7 +1,7 @@
 // What if: the changes in the address of a view, the message that they become, and the cluster that they produce.
-import { amountsOf, resourceOf } from "./amount.ts";
+import { amountsOf, resourceOf, writtenOf } from "./amount.ts";
 import { Cluster } from "./cluster.ts";
-import type { ChangeJson, NodeJson, QueueJson, SnapshotJson } from "./contract.ts";
+import type { ChangeJson, EditJson, NodeJson, QueueJson, RemedyJson, SnapshotJson } from "./contract.ts";
 import { jobOf } from "./job.ts";
 
 export const amountFields = ["guarantee", "deserved", "capability"] as const;
@@ -314,3 +314,48 @@ export function saidEdit(edit: Edit, text: (dimension: string, amount: number) =
       return `${edit.kind[0]?.toUpperCase()}${edit.kind.slice(1)} of ${edit.queue}: ${edit.value === undefined ? "none" : text(edit.dimension, edit.value)}`;
   }
 }
+
+// argumentsOf returns the arguments of `apportion whatif` that make the edits of a remedy; undefined if it cannot make one of them.
+export function argumentsOf(cluster: Cluster, remedy: RemedyJson): string[] | undefined {
+  const list = (remedy.edits ?? []).map((e) => (remedy.kueue !== undefined && e.role !== undefined ? undefined : argumentOf(cluster, e)));
+  return list.length === 0 || list.includes(undefined) ? undefined : (list as string[][]).flat();
+}
+
+// settings are the words of `--set` for kinds of edits, by the object that they follow.
+const settings: Partial<Record<NonNullable<EditJson["kind"]>, string>> = {
+  EDIT_KIND_CAPABILITY: "capability.", EDIT_KIND_GUARANTEE: "guarantee.", EDIT_KIND_DESERVED: "deserved.", EDIT_KIND_WEIGHT: "weight",
+  EDIT_KIND_NOMINAL: "nominal.", EDIT_KIND_BORROWING_LIMIT: "borrowingLimit.", EDIT_KIND_LENDING_LIMIT: "lendingLimit.", EDIT_KIND_OPEN: "state",
+  EDIT_KIND_PRIORITY: "priority", EDIT_KIND_QUEUE: "queue", EDIT_KIND_MINIMUM: "minAvailable", EDIT_KIND_MIN_RESOURCES: "minResources.",
+  EDIT_KIND_REQUEST: "request.", EDIT_KIND_ALLOWED_NODE: "otherNode",
+};
+
+function argumentOf(cluster: Cluster, e: EditJson): string[] | undefined {
+  const amount = Number(e.amount ?? 0);
+  const job = e.job?.index === undefined ? "" : cluster.jobName(e.job.index);
+  switch (e.kind) {
+    case "EDIT_KIND_END":
+      return ["--finish", job];
+    case "EDIT_KIND_NODES_LIKE":
+      return ["--add-nodes", String(amount), "--like", e.node?.name ?? ""];
+    case "EDIT_KIND_UNCORDON":
+      return ["--uncordon", e.node?.name ?? ""];
+    default:
+  }
+  const setting = e.kind === undefined ? undefined : settings[e.kind];
+  if (setting === undefined || (e.queue !== undefined && e.queue.index === undefined)) {
+    return undefined;
+  }
+  let dimension = cluster.dimensions[e.dimension ?? -1] ?? "";
+  let text = writtenOf(dimension, amount);
+  if (e.resource) {
+    text = e.resource === "cpu" || e.resource === "memory" ? writtenOf(e.resource, amount) : String(amount);
+    dimension = `${name(e.resource)}@${name(e.nodeSet ?? "")}`;
+  }
+  const of = e.queue === undefined ? `job/${name(job)}` : `${e.resource ? "cluster" : ""}queue/${name(e.queue.name ?? "")}`;
+  const role = e.role === undefined ? "" : `.role.${name(e.role)}`;
+  const value = e.kind === "EDIT_KIND_OPEN" ? "open" : e.to !== undefined ? name(e.to.name ?? "") : setting.endsWith(".") ? text : String(amount);
+  return ["--set", `${of}${role}.${setting}${setting.endsWith(".") ? dimension : ""}=${value}`];
+}
+
+// name writes a name as `--set` reads it: in quotation marks if a part of it could be taken for a setting.
+const name = (text: string): string => (/[="]/.test(text) || (text.includes(".") && !text.includes("/")) ? JSON.stringify(text) : text);

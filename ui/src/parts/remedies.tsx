@@ -3,9 +3,9 @@ import { useMemo } from "preact/hooks";
 
 import { useAsked } from "../asked.ts";
 import type { Answers } from "../core/ask.ts";
-import type { RemedyEditJson, RemedyJson, StepJson } from "../core/contract.ts";
+import type { EditJson, RemedyJson, StepJson } from "../core/contract.ts";
 import type { Cluster } from "../core/cluster.ts";
-import { amountFields, formatEdits, type Edit } from "../core/edit.ts";
+import { amountFields, argumentsOf, formatEdits, type Edit } from "../core/edit.ts";
 import { isolated } from "../core/isolate.ts";
 import { to } from "../core/route.ts";
 import { count, say } from "../core/say.ts";
@@ -34,12 +34,13 @@ export function RemediesPanel({ index }: { index: number }) {
         <ul class="plain">
           {(remedies.remedies ?? []).map((remedy, i) => {
             const edits = editsOf(cluster, remedy);
+            const words = argumentsOf(cluster, remedy);
             const queue = edits?.flatMap((e) => ("queue" in e ? [e.queue] : []))[0] ?? "";
             return (
               <li key={i} class="job-row">
                 <span>
                   <Sentence text={remedy.text} />
-                  {(remedy.whatifArguments ?? []).length > 0 && <Command text={quoted("apportion", "whatif", ...remedy.whatifArguments ?? [])} />}
+                  {words !== undefined && <Command text={quoted("apportion", "whatif", ...words)} />}
                   {patches?.[i]?.map((p, k) => (p.kubectl === undefined ? <small key={k}>{p.why}</small> : <Command key={k} text={quoted(...p.kubectl)} />))}
                 </span>
                 {edits !== undefined && <a class="button" aria-label={isolated(`Try it: ${remedy.text ?? ""}`)} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}
@@ -58,28 +59,28 @@ export function editsOf(cluster: Cluster, remedy: RemedyJson): Edit[] | undefine
   return edits.length === 0 || edits.includes(undefined) ? undefined : (edits as Edit[]);
 }
 
-function editOf(cluster: Cluster, e: RemedyEditJson): Edit | undefined {
-  const after = Number(e.after ?? 0);
-  const queue = e.queueName ?? "";
-  const kind = amountFields.find((f) => e.field === `REMEDY_FIELD_QUEUE_${f.toUpperCase()}`);
+function editOf(cluster: Cluster, e: EditJson): Edit | undefined {
+  const value = Number(e.amount ?? 0);
+  const queue = e.queue?.name ?? "";
+  const kind = amountFields.find((f) => e.kind === `EDIT_KIND_${f.toUpperCase()}`);
   const dimension = cluster.dimensions[e.dimension ?? -1];
-  if (kind !== undefined && dimension !== undefined && Number.isFinite(after)) {
-    return { kind, queue, dimension, value: after };
+  if (kind !== undefined && dimension !== undefined && Number.isFinite(value)) {
+    return { kind, queue, dimension, value };
   }
-  if (e.field === "REMEDY_FIELD_QUEUE_WEIGHT") {
-    return { kind: "weight", queue, value: after };
+  if (e.kind === "EDIT_KIND_WEIGHT") {
+    return { kind: "weight", queue, value };
   }
-  if (e.field === "REMEDY_FIELD_NODES_LIKE") {
-    return { kind: "add", like: e.nodeName ?? "", count: after - Number(e.before ?? 0) };
+  if (e.kind === "EDIT_KIND_NODES_LIKE") {
+    return { kind: "add", like: e.node?.name ?? "", count: value };
   }
-  if (e.field === "REMEDY_FIELD_QUEUE_OPEN") {
+  if (e.kind === "EDIT_KIND_OPEN") {
     return { kind: "open", queue };
   }
-  if (e.field === "REMEDY_FIELD_NODE_UNCORDONED") {
-    return { kind: "uncordon", node: e.nodeName ?? "" };
+  if (e.kind === "EDIT_KIND_UNCORDON") {
+    return { kind: "uncordon", node: e.node?.name ?? "" };
   }
-  if (e.field === "REMEDY_FIELD_JOB_ENDED" && e.job !== undefined) {
-    return { kind: "end", job: cluster.jobName(e.job) };
+  if (e.kind === "EDIT_KIND_END" && e.job?.index !== undefined) {
+    return { kind: "end", job: cluster.jobName(e.job.index) };
   }
   return undefined;
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
+	"github.com/apportion/apportion/internal/text"
 )
 
 // asked asks about one cluster under one policy.
@@ -366,10 +367,10 @@ func (j *job) compareRemedies() {
 	}
 	for _, remedy := range answer.GetRemedies() {
 		j.questions["remedy applied"]++
-		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_COMBINED {
+		if remedy.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_COMBINED {
 			j.questions["remedy of two kinds applied"]++
 		}
-		if remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION {
+		if remedy.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION {
 			var victims []uint32
 			for _, victim := range j.plans[len(j.plans)-1].GetVictims() {
 				victims = append(victims, victim.GetTask())
@@ -380,10 +381,14 @@ func (j *job) compareRemedies() {
 			continue
 		}
 		v := &variation.Variation{}
-		parse(j, v, remedy.GetWhatifArguments())
-		made, err := v.Of(lookup.Of(j.snapshot), nil)
+		cluster := lookup.Of(j.snapshot)
+		names := cluster.Names(&apportionv1.Basis{Dimensions: cluster.GetDimensions()})
+		names.Job, names.Node = cluster.JobName, cluster.NodeName
+		arguments := text.WhatIf(names, remedy)
+		parse(j, v, arguments)
+		made, err := v.Of(cluster, nil)
 		if err != nil {
-			j.contradicts("a printed remedy is refused", "%s: %v", remedy.GetWhatifArguments(), err)
+			j.contradicts("a printed remedy is refused", "%s: %v", arguments, err)
 			continue
 		}
 		steps := []*apportionv1.Step{change(made.Change)}
@@ -393,7 +398,7 @@ func (j *job) compareRemedies() {
 		answers := j.on(made.Base.Snapshot, append(steps, explain(uids(j.explained.GetUid())))...)
 		after := answers[len(answers)-1].GetExplain().GetJobs()[0]
 		if now, by := stands(after); now != runsNow {
-			j.contradicts(fmt.Sprintf("after %s: %s, %s", remedy.GetKind(), now, by.GetCheck()), "%s | %s", remedy.GetWhatifArguments(), after.GetText())
+			j.contradicts(fmt.Sprintf("after %s %s: %s, %s", remedy.GetMeans(), text.EditsOf(remedy), now, by.GetCheck()), "%s | %s", arguments, after.GetText())
 		}
 	}
 }

@@ -228,16 +228,18 @@ func (p *Printer) remedyList(a *apportionv1.RemediesAnswer, commands bool, chang
 // Trial is the command that tries a remedy; "" if none can.
 func (p *Printer) Trial(job uint32, remedy *apportionv1.Remedy) string {
 	words := strings.Fields(cmp.Or(p.Program, "apportion"))
-	name := p.Snapshot.JobName(job)
-	switch plan := remedy.GetKind() == apportionv1.RemedyKind_REMEDY_KIND_EVICTION; {
+	names := p.Names
+	names.Job, names.Node = p.Snapshot.JobName, p.Snapshot.NodeName
+	name, changes := names.Job(job), text.WhatIf(names, remedy)
+	switch plan := remedy.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION; {
 	case plan && strings.HasPrefix(name, "-"):
 		words = append(append(append(words, "plan"), p.Input...), "--", name)
 	case plan:
 		words = append(append(words, "plan", name), p.Input...)
-	case len(remedy.GetWhatifArguments()) == 0:
+	case len(changes) == 0:
 		return ""
 	default:
-		words = append(append(append(words, "whatif"), remedy.GetWhatifArguments()...), p.Input...)
+		words = append(append(append(words, "whatif"), changes...), p.Input...)
 	}
 	return Quoted(words)
 }

@@ -289,6 +289,9 @@ func (s *setting) state(q *apportionv1.Queue) error {
 		}
 	}
 	q.State = state
+	if q.GetKueue() != nil {
+		q.Kueue.Stopped = state != apportionv1.QueueState_QUEUE_STATE_OPEN
+	}
 	return nil
 }
 

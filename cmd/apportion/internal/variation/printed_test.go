@@ -37,21 +37,21 @@ func (n *named) cluster() *lookup.Snapshot {
 	return lookup.Of(s)
 }
 
-// whatIf returns the arguments that are printed for a change of a field of the second job, queue, role and so on.
-func whatIf(s *lookup.Snapshot, roles [2]string, field apportionv1.RemedyField) []string {
+// whatIf returns the arguments that are printed for an edit of a kind of the second job, queue, role and so on.
+func whatIf(s *lookup.Snapshot, roles [2]string, kind apportionv1.EditKind) []string {
 	names := s.Names(&apportionv1.Basis{Dimensions: s.GetDimensions()})
 	names.Job, names.Node = s.JobName, s.NodeName
-	remedy := &apportionv1.Remedy{
-		Edits: []*apportionv1.RemedyEdit{{
-			Field: field, Queue: new(uint32(1)), Job: new(uint32(1)), Node: new(uint32(1)), Dimension: new(uint32(3)), Role: &roles[1],
-			After: new(1.0),
-		}},
+	second := &apportionv1.Ref{Index: new(uint32(1))}
+	e := &apportionv1.Edit{Kind: kind, To: second, Dimension: new(uint32(3)), Amount: new(1.0)}
+	switch {
+	case kind <= apportionv1.EditKind_EDIT_KIND_FLAVOR && kind != apportionv1.EditKind_EDIT_KIND_PRIORITY:
+		e.Object = &apportionv1.Edit_Queue{Queue: second}
+	case kind >= apportionv1.EditKind_EDIT_KIND_NODES_LIKE:
+		e.Object = &apportionv1.Edit_Node{Node: second}
+	default:
+		e.Object, e.Role = &apportionv1.Edit_Job{Job: second}, &roles[1]
 	}
-	if field != apportionv1.RemedyField_REMEDY_FIELD_JOB_ENDED {
-		remedy.MinAvailable = new(uint32(1))
-		remedy.MinResources = &apportionv1.Resource{Dimensions: []uint32{3}, Amounts: []float64{1000}}
-	}
-	return text.WhatIf(names, 1, remedy)
+	return text.WhatIf(names, &apportionv1.Remedy{Edits: []*apportionv1.Edit{e}})
 }
 
 // of reads arguments of whatif.
@@ -97,14 +97,15 @@ func TestAPrintedChangeIsReadBackWhateverTheNamesAre(t *testing.T) {
 		if rapid.Bool().Draw(t, "dimensions") {
 			drawn.dimensions = [2]string{"x/" + drawn.roles[0], "x/" + drawn.roles[1]}
 		}
-		for number := range slices.Sorted(maps.Keys(apportionv1.RemedyField_name)) {
-			field := apportionv1.RemedyField(number)
-			if field == apportionv1.RemedyField_REMEDY_FIELD_UNSPECIFIED {
-				continue
+		for number := range slices.Sorted(maps.Keys(apportionv1.EditKind_name)) {
+			kind := apportionv1.EditKind(number)
+			arguments := whatIf(plain.cluster(), plain.roles, kind)
+			if arguments == nil || kind >= apportionv1.EditKind_EDIT_KIND_NOMINAL && kind <= apportionv1.EditKind_EDIT_KIND_FLAVOR {
+				continue // It is not printed, or only for Kueue.
 			}
-			want, err := of(t, whatIf(plain.cluster(), plain.roles, field)).Of(plain.cluster(), nil)
-			require.NoError(t, err, field)
-			printed := whatIf(drawn.cluster(), drawn.roles, field)
+			want, err := of(t, arguments).Of(plain.cluster(), nil)
+			require.NoError(t, err, kind)
+			printed := whatIf(drawn.cluster(), drawn.roles, kind)
 			got, err := of(t, printed).Of(drawn.cluster(), nil)
 			require.NoError(t, err, "%q", printed)
 			require.Equal(t, shape(want.Change, plain), shape(got.Change, drawn), "%q", printed)
@@ -151,9 +152,9 @@ func TestANameWithAnyFieldInItIsPrintedInQuotationMarks(t *testing.T) {
 		for field := range known {
 			name := "a." + strings.TrimSuffix(field, ".") + ".b"
 			names := text.Names{Queues: []string{name}}
-			printed := text.WhatIf(names, 0, &apportionv1.Remedy{
-				Edits: []*apportionv1.RemedyEdit{{Field: apportionv1.RemedyField_REMEDY_FIELD_QUEUE_OPEN, Queue: new(uint32(0))}},
-			})
+			printed := text.WhatIf(names, &apportionv1.Remedy{Edits: []*apportionv1.Edit{{
+				Kind: apportionv1.EditKind_EDIT_KIND_OPEN, Object: &apportionv1.Edit_Queue{Queue: &apportionv1.Ref{Index: new(uint32(0))}},
+			}}})
 			require.Equal(t, `queue/"`+name+`".state=open`, printed[1])
 		}
 	}
