@@ -129,7 +129,7 @@ func TestPatchesMakeEachRemedyOfACauseTrue(t *testing.T) {
 				patches := volcano.Patches(in.Lookup, in.Lookup.Names(found.Basis), in.Cluster, found.Answer.GetJob(), remedy)
 				kind := kindOf(remedy)
 				if len(patches) == 0 {
-					require.Contains(t, []string{"NODES", "JOBS_END", "EVICTION", "WAIT"}, kind)
+					require.Contains(t, []string{"NODES_LIKE", "END", "EVICTION", "WAIT"}, kind)
 					continue
 				}
 				if kind == "COMBINED" && strings.Contains(remedy.GetText(), "Add ") {
@@ -153,7 +153,7 @@ func TestPatchesMakeEachRemedyOfACauseTrue(t *testing.T) {
 		})
 	}
 	t.Log(made)
-	for _, kind := range []string{"MINIMUM", "REQUEST", "QUEUE", "OPEN", "CAPABILITY", "WEIGHT", "UNCORDON", "OTHER_NODES"} {
+	for _, kind := range []string{"MINIMUM", "REQUEST", "QUEUE", "OPEN", "CAPABILITY", "WEIGHT", "UNCORDON", "ALLOWED_NODE"} {
 		require.Positive(t, made[kind], kind)
 	}
 }

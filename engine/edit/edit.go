@@ -70,8 +70,9 @@ type Edit struct {
 
 // The texts of edits of BudgetKind, and that of Close for a queue that is being closed.
 const (
-	Hard, Soft = "hard", "soft"
-	Closing    = "closing"
+	Hard    = "hard"
+	Soft    = "soft"
+	Closing = "closing"
 )
 
 // Of returns an edit without an object.
@@ -82,8 +83,8 @@ func Of(kind Kind) Edit {
 // Counted reports whether edits of a kind have a count or an amount.
 func (k Kind) Counted() bool {
 	switch k {
-	case Open, Close, Parent, Reclaimable, Unreclaimable, BudgetKind, Flavor, Queue, AllowedNode, End, Remove, Cordon, Uncordon, Maintenance,
-		Forget:
+	case Open, Close, Parent, Reclaimable, Unreclaimable, BudgetKind, Flavor, Queue, AllowedNode, End, Remove, Cordon, Uncordon,
+		Maintenance, Forget:
 		return false
 	default:
 		return true

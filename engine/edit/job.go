@@ -50,7 +50,8 @@ func (e *editor) widen(j model.JobID, taken map[string]bool) {
 		taken[spec.Name], e.wider[wide{j, set}] = true, spec.Name
 		for i := range e.edits {
 			edit := &e.edits[i]
-			if edit.Kind == AllowedNode && edit.Job == j && Openable(e.Model, set, edit.Node) && !slices.Contains(spec.Nodes, uint32(edit.Node)) {
+			also := edit.Kind == AllowedNode && edit.Job == j && Openable(e.Model, set, edit.Node)
+			if also && !slices.Contains(spec.Nodes, uint32(edit.Node)) {
 				spec.Nodes = append(spec.Nodes, uint32(edit.Node))
 			}
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// changeBy goes on from the cluster after edits for a job and those that follow from them, as Change does. The session must be as its model.
+// changeBy goes on from the cluster after edits for a job and those that follow from them, as Change does. The session must be as its
+// model.
 func changeBy(h engine.Host, m *model.Model, j model.JobID, edits []edit.Edit) error {
 	return h.Change(h.View().Dims.Names(), func(b *model.ChangeBuilder) { edit.Make(b, m, complete(m, j, edits), nil) })
 }

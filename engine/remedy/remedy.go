@@ -58,7 +58,7 @@ const (
 // Remedy is a smallest change that makes a job run, which was tried: with all edits the job runs, and with one Step less of any edit it
 // does not. With edits and a Plan, the plan makes the job run after the edits, and with one Step less there is no plan.
 type Remedy struct {
-	Kind  Kind
+	Kind Kind
 	// Edits that follow from others come last, and have no Step.
 	Edits []edit.Edit
 	// Loses are the queues that deserve less, the greatest loss first, and Losing how many there are in all.
