@@ -791,244 +791,23 @@ func (*Step_Evictable) isStep_Step() {}
 
 func (*Step_Forecast) isStep_Step() {}
 
-// Queues selects queues by index or by name; if both are given, indices come first. An index out of range, or an unknown name, is an error
-// of the step.
-type Queues struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Positions in the snapshot's list.
-	Indices []uint32 `protobuf:"varint,1,rep,packed,name=indices,proto3" json:"indices,omitempty"`
-	// Names of queues.
-	Names         []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Queues) Reset() {
-	*x = Queues{}
-	mi := &file_apportion_v1_step_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Queues) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Queues) ProtoMessage() {}
-
-func (x *Queues) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Queues.ProtoReflect.Descriptor instead.
-func (*Queues) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Queues) GetIndices() []uint32 {
-	if x != nil {
-		return x.Indices
-	}
-	return nil
-}
-
-func (x *Queues) GetNames() []string {
-	if x != nil {
-		return x.Names
-	}
-	return nil
-}
-
-// Jobs selects jobs by index or by uid (`namespace/name` if a job has none).
-type Jobs struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Positions in the snapshot's list; added jobs follow.
-	Indices []uint32 `protobuf:"varint,1,rep,packed,name=indices,proto3" json:"indices,omitempty"`
-	// uids, or `namespace/name`.
-	Uids          []string `protobuf:"bytes,2,rep,name=uids,proto3" json:"uids,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Jobs) Reset() {
-	*x = Jobs{}
-	mi := &file_apportion_v1_step_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Jobs) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Jobs) ProtoMessage() {}
-
-func (x *Jobs) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Jobs.ProtoReflect.Descriptor instead.
-func (*Jobs) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Jobs) GetIndices() []uint32 {
-	if x != nil {
-		return x.Indices
-	}
-	return nil
-}
-
-func (x *Jobs) GetUids() []string {
-	if x != nil {
-		return x.Uids
-	}
-	return nil
-}
-
-// Tasks selects tasks by number, or by uid or `namespace/name`.
-type Tasks struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Numbers of tasks.
-	Indices []uint32 `protobuf:"varint,1,rep,packed,name=indices,proto3" json:"indices,omitempty"`
-	// uids, or `namespace/name`.
-	Uids          []string `protobuf:"bytes,2,rep,name=uids,proto3" json:"uids,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Tasks) Reset() {
-	*x = Tasks{}
-	mi := &file_apportion_v1_step_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Tasks) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Tasks) ProtoMessage() {}
-
-func (x *Tasks) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Tasks.ProtoReflect.Descriptor instead.
-func (*Tasks) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Tasks) GetIndices() []uint32 {
-	if x != nil {
-		return x.Indices
-	}
-	return nil
-}
-
-func (x *Tasks) GetUids() []string {
-	if x != nil {
-		return x.Uids
-	}
-	return nil
-}
-
-// Nodes selects nodes by index or by name.
-type Nodes struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Positions in the snapshot's list.
-	Indices []uint32 `protobuf:"varint,1,rep,packed,name=indices,proto3" json:"indices,omitempty"`
-	// Names of nodes.
-	Names         []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Nodes) Reset() {
-	*x = Nodes{}
-	mi := &file_apportion_v1_step_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Nodes) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Nodes) ProtoMessage() {}
-
-func (x *Nodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Nodes.ProtoReflect.Descriptor instead.
-func (*Nodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *Nodes) GetIndices() []uint32 {
-	if x != nil {
-		return x.Indices
-	}
-	return nil
-}
-
-func (x *Nodes) GetNames() []string {
-	if x != nil {
-		return x.Names
-	}
-	return nil
-}
-
 // Explain requests the derivation of the selected items. An absent selection explains everything of the step. Without this message nothing
 // is explained, at no cost.
 type Explain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// These queues only.
-	Queues *Queues `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
+	Queues *Selector `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
 	// These jobs only.
-	Jobs *Jobs `protobuf:"bytes,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs *Selector `protobuf:"bytes,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// These tasks only.
-	Tasks         *Tasks `protobuf:"bytes,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks         *Selector `protobuf:"bytes,3,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Explain) Reset() {
 	*x = Explain{}
-	mi := &file_apportion_v1_step_proto_msgTypes[5]
+	mi := &file_apportion_v1_step_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +819,7 @@ func (x *Explain) String() string {
 func (*Explain) ProtoMessage() {}
 
 func (x *Explain) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[5]
+	mi := &file_apportion_v1_step_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,24 +832,24 @@ func (x *Explain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explain.ProtoReflect.Descriptor instead.
 func (*Explain) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Explain) GetQueues() *Queues {
+func (x *Explain) GetQueues() *Selector {
 	if x != nil {
 		return x.Queues
 	}
 	return nil
 }
 
-func (x *Explain) GetJobs() *Jobs {
+func (x *Explain) GetJobs() *Selector {
 	if x != nil {
 		return x.Jobs
 	}
 	return nil
 }
 
-func (x *Explain) GetTasks() *Tasks {
+func (x *Explain) GetTasks() *Selector {
 	if x != nil {
 		return x.Tasks
 	}
@@ -1081,9 +860,9 @@ func (x *Explain) GetTasks() *Tasks {
 type SharesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all queues.
-	Queues *Queues `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
+	Queues *Selector `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
 	// Jobs for which to return the DRF share. Absent: none; present and empty: all.
-	Jobs *Jobs `protobuf:"bytes,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs *Selector `protobuf:"bytes,2,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// Empty: all fields.
 	Fields []ShareField `protobuf:"varint,3,rep,packed,name=fields,proto3,enum=apportion.v1.ShareField" json:"fields,omitempty"`
 	// Adds the tree of hierarchical DRF.
@@ -1098,7 +877,7 @@ type SharesStep struct {
 
 func (x *SharesStep) Reset() {
 	*x = SharesStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[6]
+	mi := &file_apportion_v1_step_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +889,7 @@ func (x *SharesStep) String() string {
 func (*SharesStep) ProtoMessage() {}
 
 func (x *SharesStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[6]
+	mi := &file_apportion_v1_step_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,17 +902,17 @@ func (x *SharesStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SharesStep.ProtoReflect.Descriptor instead.
 func (*SharesStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *SharesStep) GetQueues() *Queues {
+func (x *SharesStep) GetQueues() *Selector {
 	if x != nil {
 		return x.Queues
 	}
 	return nil
 }
 
-func (x *SharesStep) GetJobs() *Jobs {
+func (x *SharesStep) GetJobs() *Selector {
 	if x != nil {
 		return x.Jobs
 	}
@@ -1172,7 +951,7 @@ func (x *SharesStep) GetOmitNames() bool {
 type JobsStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all jobs.
-	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs *Selector `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// Omits uids from the answer; indices identify.
 	OmitNames     bool `protobuf:"varint,2,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1181,7 +960,7 @@ type JobsStep struct {
 
 func (x *JobsStep) Reset() {
 	*x = JobsStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[7]
+	mi := &file_apportion_v1_step_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +972,7 @@ func (x *JobsStep) String() string {
 func (*JobsStep) ProtoMessage() {}
 
 func (x *JobsStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[7]
+	mi := &file_apportion_v1_step_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,10 +985,10 @@ func (x *JobsStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobsStep.ProtoReflect.Descriptor instead.
 func (*JobsStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *JobsStep) GetJobs() *Jobs {
+func (x *JobsStep) GetJobs() *Selector {
 	if x != nil {
 		return x.Jobs
 	}
@@ -1227,7 +1006,7 @@ func (x *JobsStep) GetOmitNames() bool {
 type EnqueueStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In this order. Absent: all jobs, in index order (VOTES) or in the action's order (ACTION).
-	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs *Selector `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// Unspecified: votes.
 	Mode EnqueueMode `protobuf:"varint,2,opt,name=mode,proto3,enum=apportion.v1.EnqueueMode" json:"mode,omitempty"`
 	// Omits uids from the answer, and sentences about jobs of Kueue; indices identify.
@@ -1238,7 +1017,7 @@ type EnqueueStep struct {
 
 func (x *EnqueueStep) Reset() {
 	*x = EnqueueStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[8]
+	mi := &file_apportion_v1_step_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1250,7 +1029,7 @@ func (x *EnqueueStep) String() string {
 func (*EnqueueStep) ProtoMessage() {}
 
 func (x *EnqueueStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[8]
+	mi := &file_apportion_v1_step_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1263,10 +1042,10 @@ func (x *EnqueueStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStep.ProtoReflect.Descriptor instead.
 func (*EnqueueStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *EnqueueStep) GetJobs() *Jobs {
+func (x *EnqueueStep) GetJobs() *Selector {
 	if x != nil {
 		return x.Jobs
 	}
@@ -1291,7 +1070,7 @@ func (x *EnqueueStep) GetOmitNames() bool {
 type AllocatableStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks. None: no verdict, and an error with `jointly`.
-	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// False: each task separately. True: all of them together, which requires that they belong to one queue.
 	Jointly bool `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
 	// Unspecified: as in a session.
@@ -1304,7 +1083,7 @@ type AllocatableStep struct {
 
 func (x *AllocatableStep) Reset() {
 	*x = AllocatableStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[9]
+	mi := &file_apportion_v1_step_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1095,7 @@ func (x *AllocatableStep) String() string {
 func (*AllocatableStep) ProtoMessage() {}
 
 func (x *AllocatableStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[9]
+	mi := &file_apportion_v1_step_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,10 +1108,10 @@ func (x *AllocatableStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocatableStep.ProtoReflect.Descriptor instead.
 func (*AllocatableStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *AllocatableStep) GetTasks() *Tasks {
+func (x *AllocatableStep) GetTasks() *Selector {
 	if x != nil {
 		return x.Tasks
 	}
@@ -1364,7 +1143,7 @@ func (x *AllocatableStep) GetExplain() bool {
 type PreemptiveStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks. None: no verdict, and an error with `jointly`.
-	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// False: each task separately. True: all of them together; they must belong to one queue.
 	Jointly bool `protobuf:"varint,2,opt,name=jointly,proto3" json:"jointly,omitempty"`
 	// Adds every tested level, not only the first that refused.
@@ -1375,7 +1154,7 @@ type PreemptiveStep struct {
 
 func (x *PreemptiveStep) Reset() {
 	*x = PreemptiveStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[10]
+	mi := &file_apportion_v1_step_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1166,7 @@ func (x *PreemptiveStep) String() string {
 func (*PreemptiveStep) ProtoMessage() {}
 
 func (x *PreemptiveStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[10]
+	mi := &file_apportion_v1_step_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,10 +1179,10 @@ func (x *PreemptiveStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptiveStep.ProtoReflect.Descriptor instead.
 func (*PreemptiveStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *PreemptiveStep) GetTasks() *Tasks {
+func (x *PreemptiveStep) GetTasks() *Selector {
 	if x != nil {
 		return x.Tasks
 	}
@@ -1428,11 +1207,11 @@ func (x *PreemptiveStep) GetExplain() bool {
 type ReclaimStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one task; or, with a policy that reclaims by plans (`fair`), the tasks of one job to be placed together.
-	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Claimant *Selector `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// In this order, at most as many as the snapshot has tasks. Absent: every task that the action itself would consider (implies
 	// eligible_only), job by job in order of their uids, within a job the newest task first by `create_time`, then by uid (`namespace/name`
 	// if a task has none; tasks with neither by number). With a policy that reclaims by plans: in eviction order.
-	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
+	Candidates *Selector `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// First excludes the tasks that the reclaim action excludes: tasks that do not run, are not preemptable, are best effort, belong to the
 	// claimant's queue, or to a queue that is not reclaimable.
 	EligibleOnly bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
@@ -1443,14 +1222,14 @@ type ReclaimStep struct {
 	// Where the claimant is to be placed. Only policies that reclaim by plans use it.
 	Room ClaimRoom `protobuf:"varint,6,opt,name=room,proto3,enum=apportion.v1.ClaimRoom" json:"room,omitempty"`
 	// The one node of CLAIM_ROOM_NODE; absent otherwise.
-	Node          *Nodes `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	Node          *Selector `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReclaimStep) Reset() {
 	*x = ReclaimStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[11]
+	mi := &file_apportion_v1_step_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1241,7 @@ func (x *ReclaimStep) String() string {
 func (*ReclaimStep) ProtoMessage() {}
 
 func (x *ReclaimStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[11]
+	mi := &file_apportion_v1_step_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,17 +1254,17 @@ func (x *ReclaimStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReclaimStep.ProtoReflect.Descriptor instead.
 func (*ReclaimStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *ReclaimStep) GetClaimant() *Tasks {
+func (x *ReclaimStep) GetClaimant() *Selector {
 	if x != nil {
 		return x.Claimant
 	}
 	return nil
 }
 
-func (x *ReclaimStep) GetCandidates() *Tasks {
+func (x *ReclaimStep) GetCandidates() *Selector {
 	if x != nil {
 		return x.Candidates
 	}
@@ -1520,7 +1299,7 @@ func (x *ReclaimStep) GetRoom() ClaimRoom {
 	return ClaimRoom_CLAIM_ROOM_UNSPECIFIED
 }
 
-func (x *ReclaimStep) GetNode() *Nodes {
+func (x *ReclaimStep) GetNode() *Selector {
 	if x != nil {
 		return x.Node
 	}
@@ -1531,11 +1310,11 @@ func (x *ReclaimStep) GetNode() *Nodes {
 type PreemptStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one task.
-	Claimant *Tasks `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
+	Claimant *Selector `protobuf:"bytes,1,opt,name=claimant,proto3" json:"claimant,omitempty"`
 	// In this order, at most as many as the snapshot has tasks. Absent: every task that the action itself would consider (implies
 	// eligible_only), job by job in order of their uids, within a job the newest task first by `create_time`, then by uid (`namespace/name`
 	// if a task has none; tasks with neither by number).
-	Candidates *Tasks `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
+	Candidates *Selector `protobuf:"bytes,2,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// First excludes the tasks that the preempt action excludes: tasks that do not run, are not preemptable, are best effort (unless the
 	// claimant is), or belong to another queue or to the claimant's own job.
 	EligibleOnly bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
@@ -1549,7 +1328,7 @@ type PreemptStep struct {
 
 func (x *PreemptStep) Reset() {
 	*x = PreemptStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[12]
+	mi := &file_apportion_v1_step_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1340,7 @@ func (x *PreemptStep) String() string {
 func (*PreemptStep) ProtoMessage() {}
 
 func (x *PreemptStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[12]
+	mi := &file_apportion_v1_step_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,17 +1353,17 @@ func (x *PreemptStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreemptStep.ProtoReflect.Descriptor instead.
 func (*PreemptStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *PreemptStep) GetClaimant() *Tasks {
+func (x *PreemptStep) GetClaimant() *Selector {
 	if x != nil {
 		return x.Claimant
 	}
 	return nil
 }
 
-func (x *PreemptStep) GetCandidates() *Tasks {
+func (x *PreemptStep) GetCandidates() *Selector {
 	if x != nil {
 		return x.Candidates
 	}
@@ -1617,7 +1396,7 @@ func (x *PreemptStep) GetOmitNames() bool {
 type EvictableStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At least one task. With a policy that reclaims by plans, each claims for the whole cluster as one node.
-	Claimants *Tasks `protobuf:"bytes,1,opt,name=claimants,proto3" json:"claimants,omitempty"`
+	Claimants *Selector `protobuf:"bytes,1,opt,name=claimants,proto3" json:"claimants,omitempty"`
 	// Once so many candidates have been considered, each as often as it was, the remaining claimants are left: `left` of the answer. At least
 	// one claimant is looked at. 0: no limit.
 	Limit uint64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -1632,7 +1411,7 @@ type EvictableStep struct {
 
 func (x *EvictableStep) Reset() {
 	*x = EvictableStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[13]
+	mi := &file_apportion_v1_step_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1423,7 @@ func (x *EvictableStep) String() string {
 func (*EvictableStep) ProtoMessage() {}
 
 func (x *EvictableStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[13]
+	mi := &file_apportion_v1_step_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,10 +1436,10 @@ func (x *EvictableStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictableStep.ProtoReflect.Descriptor instead.
 func (*EvictableStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *EvictableStep) GetClaimants() *Tasks {
+func (x *EvictableStep) GetClaimants() *Selector {
 	if x != nil {
 		return x.Claimants
 	}
@@ -1716,7 +1495,7 @@ type OrderStep struct {
 
 func (x *OrderStep) Reset() {
 	*x = OrderStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[14]
+	mi := &file_apportion_v1_step_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1507,7 @@ func (x *OrderStep) String() string {
 func (*OrderStep) ProtoMessage() {}
 
 func (x *OrderStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[14]
+	mi := &file_apportion_v1_step_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1520,7 @@ func (x *OrderStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderStep.ProtoReflect.Descriptor instead.
 func (*OrderStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OrderStep) GetSubject() isOrderStep_Subject {
@@ -1751,7 +1530,7 @@ func (x *OrderStep) GetSubject() isOrderStep_Subject {
 	return nil
 }
 
-func (x *OrderStep) GetQueues() *Queues {
+func (x *OrderStep) GetQueues() *Selector {
 	if x != nil {
 		if x, ok := x.Subject.(*OrderStep_Queues); ok {
 			return x.Queues
@@ -1760,7 +1539,7 @@ func (x *OrderStep) GetQueues() *Queues {
 	return nil
 }
 
-func (x *OrderStep) GetJobs() *Jobs {
+func (x *OrderStep) GetJobs() *Selector {
 	if x != nil {
 		if x, ok := x.Subject.(*OrderStep_Jobs); ok {
 			return x.Jobs
@@ -1769,7 +1548,7 @@ func (x *OrderStep) GetJobs() *Jobs {
 	return nil
 }
 
-func (x *OrderStep) GetTasks() *Tasks {
+func (x *OrderStep) GetTasks() *Selector {
 	if x != nil {
 		if x, ok := x.Subject.(*OrderStep_Tasks); ok {
 			return x.Tasks
@@ -1834,17 +1613,17 @@ type isOrderStep_Subject interface {
 
 type OrderStep_Queues struct {
 	// Present and empty: all queues with jobs.
-	Queues *Queues `protobuf:"bytes,1,opt,name=queues,proto3,oneof"`
+	Queues *Selector `protobuf:"bytes,1,opt,name=queues,proto3,oneof"`
 }
 
 type OrderStep_Jobs struct {
 	// Present and empty: all jobs.
-	Jobs *Jobs `protobuf:"bytes,2,opt,name=jobs,proto3,oneof"`
+	Jobs *Selector `protobuf:"bytes,2,opt,name=jobs,proto3,oneof"`
 }
 
 type OrderStep_Tasks struct {
 	// The tasks to order.
-	Tasks *Tasks `protobuf:"bytes,3,opt,name=tasks,proto3,oneof"`
+	Tasks *Selector `protobuf:"bytes,3,opt,name=tasks,proto3,oneof"`
 }
 
 func (*OrderStep_Queues) isOrderStep_Subject() {}
@@ -1889,9 +1668,9 @@ func (*OrderStep_ClaimantQueueName) isOrderStep_Claimant() {}
 type NodesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks; each has a row in the answer.
-	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// Absent: all nodes.
-	Nodes *Nodes `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes *Selector `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// Returns only this many best nodes for each task, best first; nodes with equal scores are sorted by name. 0: all nodes, in the order of
 	// the request.
 	Top uint32 `protobuf:"varint,3,opt,name=top,proto3" json:"top,omitempty"`
@@ -1907,7 +1686,7 @@ type NodesStep struct {
 
 func (x *NodesStep) Reset() {
 	*x = NodesStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[15]
+	mi := &file_apportion_v1_step_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +1698,7 @@ func (x *NodesStep) String() string {
 func (*NodesStep) ProtoMessage() {}
 
 func (x *NodesStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[15]
+	mi := &file_apportion_v1_step_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,17 +1711,17 @@ func (x *NodesStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesStep.ProtoReflect.Descriptor instead.
 func (*NodesStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *NodesStep) GetTasks() *Tasks {
+func (x *NodesStep) GetTasks() *Selector {
 	if x != nil {
 		return x.Tasks
 	}
 	return nil
 }
 
-func (x *NodesStep) GetNodes() *Nodes {
+func (x *NodesStep) GetNodes() *Selector {
 	if x != nil {
 		return x.Nodes
 	}
@@ -1989,14 +1768,14 @@ type InspectStep struct {
 	// Adds every queue with its settings.
 	Queues bool `protobuf:"varint,4,opt,name=queues,proto3" json:"queues,omitempty"`
 	// Jobs and tasks are those of these jobs. Absent: of all jobs. It needs `jobs` or `tasks`.
-	Of            *Jobs `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`
+	Of            *Selector `protobuf:"bytes,5,opt,name=of,proto3" json:"of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InspectStep) Reset() {
 	*x = InspectStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[16]
+	mi := &file_apportion_v1_step_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +1787,7 @@ func (x *InspectStep) String() string {
 func (*InspectStep) ProtoMessage() {}
 
 func (x *InspectStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[16]
+	mi := &file_apportion_v1_step_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +1800,7 @@ func (x *InspectStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectStep.ProtoReflect.Descriptor instead.
 func (*InspectStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *InspectStep) GetNodes() bool {
@@ -2052,7 +1831,7 @@ func (x *InspectStep) GetQueues() bool {
 	return false
 }
 
-func (x *InspectStep) GetOf() *Jobs {
+func (x *InspectStep) GetOf() *Selector {
 	if x != nil {
 		return x.Of
 	}
@@ -2064,7 +1843,7 @@ func (x *InspectStep) GetOf() *Jobs {
 type SetStatusStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks. None: nothing changes.
-	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// The new status. Unspecified: an error.
 	Status        TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2073,7 +1852,7 @@ type SetStatusStep struct {
 
 func (x *SetStatusStep) Reset() {
 	*x = SetStatusStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[17]
+	mi := &file_apportion_v1_step_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +1864,7 @@ func (x *SetStatusStep) String() string {
 func (*SetStatusStep) ProtoMessage() {}
 
 func (x *SetStatusStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[17]
+	mi := &file_apportion_v1_step_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,10 +1877,10 @@ func (x *SetStatusStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetStatusStep.ProtoReflect.Descriptor instead.
 func (*SetStatusStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{13}
 }
 
-func (x *SetStatusStep) GetTasks() *Tasks {
+func (x *SetStatusStep) GetTasks() *Selector {
 	if x != nil {
 		return x.Tasks
 	}
@@ -2119,7 +1898,7 @@ func (x *SetStatusStep) GetStatus() TaskStatus {
 type AllocateStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks. None: nothing changes. If one cannot be placed, none is.
-	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// One node for each task, by index. Empty: no specific node.
 	Nodes         []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2128,7 +1907,7 @@ type AllocateStep struct {
 
 func (x *AllocateStep) Reset() {
 	*x = AllocateStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +1919,7 @@ func (x *AllocateStep) String() string {
 func (*AllocateStep) ProtoMessage() {}
 
 func (x *AllocateStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,10 +1932,10 @@ func (x *AllocateStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateStep.ProtoReflect.Descriptor instead.
 func (*AllocateStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *AllocateStep) GetTasks() *Tasks {
+func (x *AllocateStep) GetTasks() *Selector {
 	if x != nil {
 		return x.Tasks
 	}
@@ -2175,7 +1954,7 @@ func (x *AllocateStep) GetNodes() []uint32 {
 type DeallocateStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The tasks. None: nothing changes. If one cannot be released, none is.
-	Tasks *Tasks `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// The status afterwards. Unspecified: RELEASING.
 	Status        TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2184,7 +1963,7 @@ type DeallocateStep struct {
 
 func (x *DeallocateStep) Reset() {
 	*x = DeallocateStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
+	mi := &file_apportion_v1_step_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +1975,7 @@ func (x *DeallocateStep) String() string {
 func (*DeallocateStep) ProtoMessage() {}
 
 func (x *DeallocateStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
+	mi := &file_apportion_v1_step_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,10 +1988,10 @@ func (x *DeallocateStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeallocateStep.ProtoReflect.Descriptor instead.
 func (*DeallocateStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *DeallocateStep) GetTasks() *Tasks {
+func (x *DeallocateStep) GetTasks() *Selector {
 	if x != nil {
 		return x.Tasks
 	}
@@ -2239,7 +2018,7 @@ type AddJobStep struct {
 
 func (x *AddJobStep) Reset() {
 	*x = AddJobStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2030,7 @@ func (x *AddJobStep) String() string {
 func (*AddJobStep) ProtoMessage() {}
 
 func (x *AddJobStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2043,7 @@ func (x *AddJobStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddJobStep.ProtoReflect.Descriptor instead.
 func (*AddJobStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AddJobStep) GetJob() *Job {
@@ -2294,7 +2073,7 @@ type ChangeStep struct {
 
 func (x *ChangeStep) Reset() {
 	*x = ChangeStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2085,7 @@ func (x *ChangeStep) String() string {
 func (*ChangeStep) ProtoMessage() {}
 
 func (x *ChangeStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2098,7 @@ func (x *ChangeStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeStep.ProtoReflect.Descriptor instead.
 func (*ChangeStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeStep) GetChange() *Change {
@@ -2333,14 +2112,14 @@ func (x *ChangeStep) GetChange() *Change {
 type RemoveJobStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The jobs. None: nothing changes.
-	Jobs          *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs          *Selector `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RemoveJobStep) Reset() {
 	*x = RemoveJobStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +2131,7 @@ func (x *RemoveJobStep) String() string {
 func (*RemoveJobStep) ProtoMessage() {}
 
 func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,10 +2144,10 @@ func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveJobStep.ProtoReflect.Descriptor instead.
 func (*RemoveJobStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
 }
 
-func (x *RemoveJobStep) GetJobs() *Jobs {
+func (x *RemoveJobStep) GetJobs() *Selector {
 	if x != nil {
 		return x.Jobs
 	}
@@ -2385,7 +2164,7 @@ type MarkStep struct {
 
 func (x *MarkStep) Reset() {
 	*x = MarkStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +2176,7 @@ func (x *MarkStep) String() string {
 func (*MarkStep) ProtoMessage() {}
 
 func (x *MarkStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +2189,7 @@ func (x *MarkStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkStep.ProtoReflect.Descriptor instead.
 func (*MarkStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
 }
 
 // RollbackStep undoes everything since the mark, including permits. The mark stays valid; later marks are removed.
@@ -2424,7 +2203,7 @@ type RollbackStep struct {
 
 func (x *RollbackStep) Reset() {
 	*x = RollbackStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2436,7 +2215,7 @@ func (x *RollbackStep) String() string {
 func (*RollbackStep) ProtoMessage() {}
 
 func (x *RollbackStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2449,7 +2228,7 @@ func (x *RollbackStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackStep.ProtoReflect.Descriptor instead.
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RollbackStep) GetMark() uint32 {
@@ -2464,10 +2243,10 @@ func (x *RollbackStep) GetMark() uint32 {
 type PlanStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one job. Absent if tasks are given.
-	Job *Jobs `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Job *Selector `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Pending tasks of one job, each once, all to be placed. Absent: the minimum that the gang of the job needs, or one task of a job that
 	// has its minimum.
-	Tasks *Tasks `protobuf:"bytes,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	Tasks *Selector `protobuf:"bytes,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
 	// How the plan may make room. Unspecified: PLAN_MEANS_ANY.
 	Means PlanMeans `protobuf:"varint,3,opt,name=means,proto3,enum=apportion.v1.PlanMeans" json:"means,omitempty"`
 	// Maximum number of victims. 0: no bound.
@@ -2480,7 +2259,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2492,7 +2271,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2505,17 +2284,17 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
 }
 
-func (x *PlanStep) GetJob() *Jobs {
+func (x *PlanStep) GetJob() *Selector {
 	if x != nil {
 		return x.Job
 	}
 	return nil
 }
 
-func (x *PlanStep) GetTasks() *Tasks {
+func (x *PlanStep) GetTasks() *Selector {
 	if x != nil {
 		return x.Tasks
 	}
@@ -2547,7 +2326,7 @@ func (x *PlanStep) GetOmitNames() bool {
 type RemediesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one job.
-	Job *Jobs `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Job *Selector `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	// The kinds of edits to try, each by itself. If this and `means` are empty, everything is tried; otherwise what is in one of them.
 	Kinds []EditKind `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=apportion.v1.EditKind" json:"kinds,omitempty"`
 	// The means to try: EDITS are all kinds of edits.
@@ -2560,7 +2339,7 @@ type RemediesStep struct {
 
 func (x *RemediesStep) Reset() {
 	*x = RemediesStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[26]
+	mi := &file_apportion_v1_step_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2351,7 @@ func (x *RemediesStep) String() string {
 func (*RemediesStep) ProtoMessage() {}
 
 func (x *RemediesStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[26]
+	mi := &file_apportion_v1_step_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2585,10 +2364,10 @@ func (x *RemediesStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemediesStep.ProtoReflect.Descriptor instead.
 func (*RemediesStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
 }
 
-func (x *RemediesStep) GetJob() *Jobs {
+func (x *RemediesStep) GetJob() *Selector {
 	if x != nil {
 		return x.Job
 	}
@@ -2620,7 +2399,7 @@ func (x *RemediesStep) GetOmitNames() bool {
 type ForecastStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one job.
-	Job *Jobs `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Job *Selector `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	// How many times the cluster is run forward, at most 1000. 0: 100.
 	Runs uint32 `protobuf:"varint,2,opt,name=runs,proto3" json:"runs,omitempty"`
 	// Determines what is drawn.
@@ -2649,7 +2428,7 @@ type ForecastStep struct {
 
 func (x *ForecastStep) Reset() {
 	*x = ForecastStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2440,7 @@ func (x *ForecastStep) String() string {
 func (*ForecastStep) ProtoMessage() {}
 
 func (x *ForecastStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[27]
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,10 +2453,10 @@ func (x *ForecastStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForecastStep.ProtoReflect.Descriptor instead.
 func (*ForecastStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
 }
 
-func (x *ForecastStep) GetJob() *Jobs {
+func (x *ForecastStep) GetJob() *Selector {
 	if x != nil {
 		return x.Job
 	}
@@ -2758,7 +2537,7 @@ func (x *ForecastStep) GetRemembered() string {
 type ExplainStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all waiting jobs, queue by queue in queue order, job by job in job order, with their groups and without the check EVICTION.
-	Jobs *Jobs `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs *Selector `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// The answer has the groups and no explanation of each job: it is much smaller, and checks after the one that blocks a job are not made.
 	// Not together with `jobs`.
 	GroupsOnly bool `protobuf:"varint,2,opt,name=groups_only,json=groupsOnly,proto3" json:"groups_only,omitempty"`
@@ -2770,7 +2549,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[28]
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2561,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[28]
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,10 +2574,10 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
 }
 
-func (x *ExplainStep) GetJobs() *Jobs {
+func (x *ExplainStep) GetJobs() *Selector {
 	if x != nil {
 		return x.Jobs
 	}
@@ -2823,7 +2602,7 @@ func (x *ExplainStep) GetFilter() *PendingFilter {
 type PendingFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The job's queue is one of these, or below one of these.
-	Queues *Queues `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
+	Queues *Selector `protobuf:"bytes,1,opt,name=queues,proto3" json:"queues,omitempty"`
 	// The job is in one of these namespaces.
 	Namespaces []string `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	// One of these checks blocks the job. UNSPECIFIED: no check blocks it.
@@ -2831,14 +2610,14 @@ type PendingFilter struct {
 	// A check that failed for the job finds too little of one of these resources: positions in the snapshot's dimensions.
 	Dimensions []uint32 `protobuf:"varint,4,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// The job is one of these. Absent: any; present and empty: none.
-	Jobs          *Jobs `protobuf:"bytes,5,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	Jobs          *Selector `protobuf:"bytes,5,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PendingFilter) Reset() {
 	*x = PendingFilter{}
-	mi := &file_apportion_v1_step_proto_msgTypes[29]
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2850,7 +2629,7 @@ func (x *PendingFilter) String() string {
 func (*PendingFilter) ProtoMessage() {}
 
 func (x *PendingFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[29]
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2863,10 +2642,10 @@ func (x *PendingFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingFilter.ProtoReflect.Descriptor instead.
 func (*PendingFilter) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
 }
 
-func (x *PendingFilter) GetQueues() *Queues {
+func (x *PendingFilter) GetQueues() *Selector {
 	if x != nil {
 		return x.Queues
 	}
@@ -2894,7 +2673,7 @@ func (x *PendingFilter) GetDimensions() []uint32 {
 	return nil
 }
 
-func (x *PendingFilter) GetJobs() *Jobs {
+func (x *PendingFilter) GetJobs() *Selector {
 	if x != nil {
 		return x.Jobs
 	}
@@ -2905,7 +2684,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x17apportion/v1/edit.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/snapshot.proto\"\x8e\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x17apportion/v1/edit.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\x1a\x1bapportion/v1/snapshot.proto\"\x8e\n" +
 	"\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
@@ -2938,79 +2717,67 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\bremedies\x18\x16 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremedies\x12;\n" +
 	"\tevictable\x18\x17 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictable\x128\n" +
 	"\bforecast\x18\x18 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecastB\x06\n" +
-	"\x04step\"8\n" +
-	"\x06Queues\x12\x18\n" +
-	"\aindices\x18\x01 \x03(\rR\aindices\x12\x14\n" +
-	"\x05names\x18\x02 \x03(\tR\x05names\"4\n" +
-	"\x04Jobs\x12\x18\n" +
-	"\aindices\x18\x01 \x03(\rR\aindices\x12\x12\n" +
-	"\x04uids\x18\x02 \x03(\tR\x04uids\"5\n" +
-	"\x05Tasks\x12\x18\n" +
-	"\aindices\x18\x01 \x03(\rR\aindices\x12\x12\n" +
-	"\x04uids\x18\x02 \x03(\tR\x04uids\"7\n" +
-	"\x05Nodes\x12\x18\n" +
-	"\aindices\x18\x01 \x03(\rR\aindices\x12\x14\n" +
-	"\x05names\x18\x02 \x03(\tR\x05names\"\x8a\x01\n" +
-	"\aExplain\x12,\n" +
-	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesR\x06queues\x12&\n" +
-	"\x04jobs\x18\x02 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12)\n" +
-	"\x05tasks\x18\x03 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\"\xf8\x01\n" +
+	"\x04step\"\x93\x01\n" +
+	"\aExplain\x12.\n" +
+	"\x06queues\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x06queues\x12*\n" +
+	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x12,\n" +
+	"\x05tasks\x18\x03 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\"\xfe\x01\n" +
 	"\n" +
-	"SharesStep\x12,\n" +
-	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesR\x06queues\x12&\n" +
-	"\x04jobs\x18\x02 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x120\n" +
+	"SharesStep\x12.\n" +
+	"\x06queues\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x06queues\x12*\n" +
+	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x120\n" +
 	"\x06fields\x18\x03 \x03(\x0e2\x18.apportion.v1.ShareFieldR\x06fields\x12\x12\n" +
 	"\x04tree\x18\x04 \x01(\bR\x04tree\x12/\n" +
 	"\aexplain\x18\x05 \x01(\v2\x15.apportion.v1.ExplainR\aexplain\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x06 \x01(\bR\tomitNames\"Q\n" +
-	"\bJobsStep\x12&\n" +
-	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1d\n" +
+	"omit_names\x18\x06 \x01(\bR\tomitNames\"U\n" +
+	"\bJobsStep\x12*\n" +
+	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x02 \x01(\bR\tomitNames\"\x83\x01\n" +
-	"\vEnqueueStep\x12&\n" +
-	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12-\n" +
+	"omit_names\x18\x02 \x01(\bR\tomitNames\"\x87\x01\n" +
+	"\vEnqueueStep\x12*\n" +
+	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x12-\n" +
 	"\x04mode\x18\x02 \x01(\x0e2\x19.apportion.v1.EnqueueModeR\x04mode\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x03 \x01(\bR\tomitNames\"\xa2\x01\n" +
-	"\x0fAllocatableStep\x12)\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12\x18\n" +
+	"omit_names\x18\x03 \x01(\bR\tomitNames\"\xa5\x01\n" +
+	"\x0fAllocatableStep\x12,\n" +
+	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12\x18\n" +
 	"\ajointly\x18\x02 \x01(\bR\ajointly\x120\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x1c.apportion.v1.AccountingModeR\x04mode\x12\x18\n" +
-	"\aexplain\x18\x04 \x01(\bR\aexplain\"o\n" +
-	"\x0ePreemptiveStep\x12)\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12\x18\n" +
+	"\aexplain\x18\x04 \x01(\bR\aexplain\"r\n" +
+	"\x0ePreemptiveStep\x12,\n" +
+	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12\x18\n" +
 	"\ajointly\x18\x02 \x01(\bR\ajointly\x12\x18\n" +
-	"\aexplain\x18\x03 \x01(\bR\aexplain\"\xa7\x02\n" +
-	"\vReclaimStep\x12/\n" +
-	"\bclaimant\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\bclaimant\x123\n" +
+	"\aexplain\x18\x03 \x01(\bR\aexplain\"\xb0\x02\n" +
+	"\vReclaimStep\x122\n" +
+	"\bclaimant\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\bclaimant\x126\n" +
 	"\n" +
-	"candidates\x18\x02 \x01(\v2\x13.apportion.v1.TasksR\n" +
+	"candidates\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\n" +
 	"candidates\x12#\n" +
 	"\religible_only\x18\x03 \x01(\bR\feligibleOnly\x12\x18\n" +
 	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1d\n" +
 	"\n" +
 	"omit_names\x18\x05 \x01(\bR\tomitNames\x12+\n" +
-	"\x04room\x18\x06 \x01(\x0e2\x17.apportion.v1.ClaimRoomR\x04room\x12'\n" +
-	"\x04node\x18\a \x01(\v2\x13.apportion.v1.NodesR\x04node\"\xd1\x01\n" +
-	"\vPreemptStep\x12/\n" +
-	"\bclaimant\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\bclaimant\x123\n" +
+	"\x04room\x18\x06 \x01(\x0e2\x17.apportion.v1.ClaimRoomR\x04room\x12*\n" +
+	"\x04node\x18\a \x01(\v2\x16.apportion.v1.SelectorR\x04node\"\xd7\x01\n" +
+	"\vPreemptStep\x122\n" +
+	"\bclaimant\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\bclaimant\x126\n" +
 	"\n" +
-	"candidates\x18\x02 \x01(\v2\x13.apportion.v1.TasksR\n" +
+	"candidates\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\n" +
 	"candidates\x12#\n" +
 	"\religible_only\x18\x03 \x01(\bR\feligibleOnly\x12\x18\n" +
 	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"\x9f\x01\n" +
-	"\rEvictableStep\x121\n" +
-	"\tclaimants\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\tclaimants\x12\x14\n" +
+	"omit_names\x18\x05 \x01(\bR\tomitNames\"\xa2\x01\n" +
+	"\rEvictableStep\x124\n" +
+	"\tclaimants\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\tclaimants\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x04R\x05limit\x12\x18\n" +
 	"\ajointly\x18\x03 \x01(\bR\ajointly\x12+\n" +
-	"\x04room\x18\x04 \x01(\x0e2\x17.apportion.v1.ClaimRoomR\x04room\"\xef\x02\n" +
-	"\tOrderStep\x12.\n" +
-	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesH\x00R\x06queues\x12(\n" +
-	"\x04jobs\x18\x02 \x01(\v2\x12.apportion.v1.JobsH\x00R\x04jobs\x12+\n" +
-	"\x05tasks\x18\x03 \x01(\v2\x13.apportion.v1.TasksH\x00R\x05tasks\x12%\n" +
+	"\x04room\x18\x04 \x01(\x0e2\x17.apportion.v1.ClaimRoomR\x04room\"\xf8\x02\n" +
+	"\tOrderStep\x120\n" +
+	"\x06queues\x18\x01 \x01(\v2\x16.apportion.v1.SelectorH\x00R\x06queues\x12,\n" +
+	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.SelectorH\x00R\x04jobs\x12.\n" +
+	"\x05tasks\x18\x03 \x01(\v2\x16.apportion.v1.SelectorH\x00R\x05tasks\x12%\n" +
 	"\rclaimant_task\x18\x04 \x01(\rH\x01R\fclaimantTask\x12,\n" +
 	"\x11claimant_task_uid\x18\x05 \x01(\tH\x01R\x0fclaimantTaskUid\x12'\n" +
 	"\x0eclaimant_queue\x18\x06 \x01(\rH\x01R\rclaimantQueue\x120\n" +
@@ -3018,28 +2785,28 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x05pairs\x18\b \x01(\bR\x05pairsB\t\n" +
 	"\asubjectB\n" +
 	"\n" +
-	"\bclaimant\"\xc4\x01\n" +
-	"\tNodesStep\x12)\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12)\n" +
-	"\x05nodes\x18\x02 \x01(\v2\x13.apportion.v1.NodesR\x05nodes\x12\x10\n" +
+	"\bclaimant\"\xca\x01\n" +
+	"\tNodesStep\x12,\n" +
+	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12,\n" +
+	"\x05nodes\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\x05nodes\x12\x10\n" +
 	"\x03top\x18\x03 \x01(\rR\x03top\x12\x1b\n" +
 	"\tby_plugin\x18\x04 \x01(\bR\bbyPlugin\x12\x18\n" +
 	"\aexplain\x18\x05 \x01(\bR\aexplain\x12\x18\n" +
-	"\ajointly\x18\x06 \x01(\bR\ajointly\"\x89\x01\n" +
+	"\ajointly\x18\x06 \x01(\bR\ajointly\"\x8d\x01\n" +
 	"\vInspectStep\x12\x14\n" +
 	"\x05nodes\x18\x01 \x01(\bR\x05nodes\x12\x12\n" +
 	"\x04jobs\x18\x02 \x01(\bR\x04jobs\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x16\n" +
-	"\x06queues\x18\x04 \x01(\bR\x06queues\x12\"\n" +
-	"\x02of\x18\x05 \x01(\v2\x12.apportion.v1.JobsR\x02of\"l\n" +
-	"\rSetStatusStep\x12)\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x120\n" +
-	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"O\n" +
-	"\fAllocateStep\x12)\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12\x14\n" +
-	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"m\n" +
-	"\x0eDeallocateStep\x12)\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x120\n" +
+	"\x06queues\x18\x04 \x01(\bR\x06queues\x12&\n" +
+	"\x02of\x18\x05 \x01(\v2\x16.apportion.v1.SelectorR\x02of\"o\n" +
+	"\rSetStatusStep\x12,\n" +
+	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x120\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"R\n" +
+	"\fAllocateStep\x12,\n" +
+	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12\x14\n" +
+	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"p\n" +
+	"\x0eDeallocateStep\x12,\n" +
+	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x120\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"Q\n" +
 	"\n" +
 	"AddJobStep\x12#\n" +
@@ -3049,29 +2816,29 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"dimensions\":\n" +
 	"\n" +
 	"ChangeStep\x12,\n" +
-	"\x06change\x18\x01 \x01(\v2\x14.apportion.v1.ChangeR\x06change\"7\n" +
-	"\rRemoveJobStep\x12&\n" +
-	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\"\n" +
+	"\x06change\x18\x01 \x01(\v2\x14.apportion.v1.ChangeR\x06change\";\n" +
+	"\rRemoveJobStep\x12*\n" +
+	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\"\n" +
 	"\n" +
 	"\bMarkStep\"\"\n" +
 	"\fRollbackStep\x12\x12\n" +
-	"\x04mark\x18\x01 \x01(\rR\x04mark\"\xca\x01\n" +
-	"\bPlanStep\x12$\n" +
-	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12)\n" +
-	"\x05tasks\x18\x02 \x01(\v2\x13.apportion.v1.TasksR\x05tasks\x12-\n" +
+	"\x04mark\x18\x01 \x01(\rR\x04mark\"\xd1\x01\n" +
+	"\bPlanStep\x12(\n" +
+	"\x03job\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x03job\x12,\n" +
+	"\x05tasks\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12-\n" +
 	"\x05means\x18\x03 \x01(\x0e2\x17.apportion.v1.PlanMeansR\x05means\x12\x1f\n" +
 	"\vmax_victims\x18\x04 \x01(\rR\n" +
 	"maxVictims\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"\xb2\x01\n" +
-	"\fRemediesStep\x12$\n" +
-	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12,\n" +
+	"omit_names\x18\x05 \x01(\bR\tomitNames\"\xb6\x01\n" +
+	"\fRemediesStep\x12(\n" +
+	"\x03job\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x03job\x12,\n" +
 	"\x05kinds\x18\x02 \x03(\x0e2\x16.apportion.v1.EditKindR\x05kinds\x12/\n" +
 	"\x05means\x18\x03 \x03(\x0e2\x19.apportion.v1.RemedyMeansR\x05means\x12\x1d\n" +
 	"\n" +
-	"omit_names\x18\x04 \x01(\bR\tomitNames\"\xe4\x02\n" +
-	"\fForecastStep\x12$\n" +
-	"\x03job\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x03job\x12\x12\n" +
+	"omit_names\x18\x04 \x01(\bR\tomitNames\"\xe8\x02\n" +
+	"\fForecastStep\x12(\n" +
+	"\x03job\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x03job\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\rR\x04runs\x12\x12\n" +
 	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12*\n" +
 	"\x04past\x18\x04 \x01(\v2\x16.apportion.v1.PastJobsR\x04past\x12\x1a\n" +
@@ -3085,22 +2852,22 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	" \x01(\bR\tomitNames\x12\x1e\n" +
 	"\n" +
 	"remembered\x18\v \x01(\tR\n" +
-	"remembered\"\x8b\x01\n" +
-	"\vExplainStep\x12&\n" +
-	"\x04jobs\x18\x01 \x01(\v2\x12.apportion.v1.JobsR\x04jobs\x12\x1f\n" +
+	"remembered\"\x8f\x01\n" +
+	"\vExplainStep\x12*\n" +
+	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x12\x1f\n" +
 	"\vgroups_only\x18\x02 \x01(\bR\n" +
 	"groupsOnly\x123\n" +
-	"\x06filter\x18\x03 \x01(\v2\x1b.apportion.v1.PendingFilterR\x06filter\"\xd6\x01\n" +
-	"\rPendingFilter\x12,\n" +
-	"\x06queues\x18\x01 \x01(\v2\x14.apportion.v1.QueuesR\x06queues\x12\x1e\n" +
+	"\x06filter\x18\x03 \x01(\v2\x1b.apportion.v1.PendingFilterR\x06filter\"\xdc\x01\n" +
+	"\rPendingFilter\x12.\n" +
+	"\x06queues\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x06queues\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x02 \x03(\tR\n" +
 	"namespaces\x12/\n" +
 	"\x06checks\x18\x03 \x03(\x0e2\x17.apportion.v1.CheckKindR\x06checks\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x04 \x03(\rR\n" +
-	"dimensions\x12&\n" +
-	"\x04jobs\x18\x05 \x01(\v2\x12.apportion.v1.JobsR\x04jobs*\xe7\x02\n" +
+	"dimensions\x12*\n" +
+	"\x04jobs\x18\x05 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs*\xe7\x02\n" +
 	"\n" +
 	"ShareField\x12\x1b\n" +
 	"\x17SHARE_FIELD_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -3152,7 +2919,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -3160,115 +2927,112 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(ClaimRoom)(0),          // 3: apportion.v1.ClaimRoom
 	(PlanMeans)(0),          // 4: apportion.v1.PlanMeans
 	(*Step)(nil),            // 5: apportion.v1.Step
-	(*Queues)(nil),          // 6: apportion.v1.Queues
-	(*Jobs)(nil),            // 7: apportion.v1.Jobs
-	(*Tasks)(nil),           // 8: apportion.v1.Tasks
-	(*Nodes)(nil),           // 9: apportion.v1.Nodes
-	(*Explain)(nil),         // 10: apportion.v1.Explain
-	(*SharesStep)(nil),      // 11: apportion.v1.SharesStep
-	(*JobsStep)(nil),        // 12: apportion.v1.JobsStep
-	(*EnqueueStep)(nil),     // 13: apportion.v1.EnqueueStep
-	(*AllocatableStep)(nil), // 14: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),  // 15: apportion.v1.PreemptiveStep
-	(*ReclaimStep)(nil),     // 16: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),     // 17: apportion.v1.PreemptStep
-	(*EvictableStep)(nil),   // 18: apportion.v1.EvictableStep
-	(*OrderStep)(nil),       // 19: apportion.v1.OrderStep
-	(*NodesStep)(nil),       // 20: apportion.v1.NodesStep
-	(*InspectStep)(nil),     // 21: apportion.v1.InspectStep
-	(*SetStatusStep)(nil),   // 22: apportion.v1.SetStatusStep
-	(*AllocateStep)(nil),    // 23: apportion.v1.AllocateStep
-	(*DeallocateStep)(nil),  // 24: apportion.v1.DeallocateStep
-	(*AddJobStep)(nil),      // 25: apportion.v1.AddJobStep
-	(*ChangeStep)(nil),      // 26: apportion.v1.ChangeStep
-	(*RemoveJobStep)(nil),   // 27: apportion.v1.RemoveJobStep
-	(*MarkStep)(nil),        // 28: apportion.v1.MarkStep
-	(*RollbackStep)(nil),    // 29: apportion.v1.RollbackStep
-	(*PlanStep)(nil),        // 30: apportion.v1.PlanStep
-	(*RemediesStep)(nil),    // 31: apportion.v1.RemediesStep
-	(*ForecastStep)(nil),    // 32: apportion.v1.ForecastStep
-	(*ExplainStep)(nil),     // 33: apportion.v1.ExplainStep
-	(*PendingFilter)(nil),   // 34: apportion.v1.PendingFilter
-	(TaskStatus)(0),         // 35: apportion.v1.TaskStatus
-	(*Job)(nil),             // 36: apportion.v1.Job
-	(*Change)(nil),          // 37: apportion.v1.Change
-	(EditKind)(0),           // 38: apportion.v1.EditKind
-	(RemedyMeans)(0),        // 39: apportion.v1.RemedyMeans
-	(*PastJobs)(nil),        // 40: apportion.v1.PastJobs
-	(CheckKind)(0),          // 41: apportion.v1.CheckKind
+	(*Explain)(nil),         // 6: apportion.v1.Explain
+	(*SharesStep)(nil),      // 7: apportion.v1.SharesStep
+	(*JobsStep)(nil),        // 8: apportion.v1.JobsStep
+	(*EnqueueStep)(nil),     // 9: apportion.v1.EnqueueStep
+	(*AllocatableStep)(nil), // 10: apportion.v1.AllocatableStep
+	(*PreemptiveStep)(nil),  // 11: apportion.v1.PreemptiveStep
+	(*ReclaimStep)(nil),     // 12: apportion.v1.ReclaimStep
+	(*PreemptStep)(nil),     // 13: apportion.v1.PreemptStep
+	(*EvictableStep)(nil),   // 14: apportion.v1.EvictableStep
+	(*OrderStep)(nil),       // 15: apportion.v1.OrderStep
+	(*NodesStep)(nil),       // 16: apportion.v1.NodesStep
+	(*InspectStep)(nil),     // 17: apportion.v1.InspectStep
+	(*SetStatusStep)(nil),   // 18: apportion.v1.SetStatusStep
+	(*AllocateStep)(nil),    // 19: apportion.v1.AllocateStep
+	(*DeallocateStep)(nil),  // 20: apportion.v1.DeallocateStep
+	(*AddJobStep)(nil),      // 21: apportion.v1.AddJobStep
+	(*ChangeStep)(nil),      // 22: apportion.v1.ChangeStep
+	(*RemoveJobStep)(nil),   // 23: apportion.v1.RemoveJobStep
+	(*MarkStep)(nil),        // 24: apportion.v1.MarkStep
+	(*RollbackStep)(nil),    // 25: apportion.v1.RollbackStep
+	(*PlanStep)(nil),        // 26: apportion.v1.PlanStep
+	(*RemediesStep)(nil),    // 27: apportion.v1.RemediesStep
+	(*ForecastStep)(nil),    // 28: apportion.v1.ForecastStep
+	(*ExplainStep)(nil),     // 29: apportion.v1.ExplainStep
+	(*PendingFilter)(nil),   // 30: apportion.v1.PendingFilter
+	(*Selector)(nil),        // 31: apportion.v1.Selector
+	(TaskStatus)(0),         // 32: apportion.v1.TaskStatus
+	(*Job)(nil),             // 33: apportion.v1.Job
+	(*Change)(nil),          // 34: apportion.v1.Change
+	(EditKind)(0),           // 35: apportion.v1.EditKind
+	(RemedyMeans)(0),        // 36: apportion.v1.RemedyMeans
+	(*PastJobs)(nil),        // 37: apportion.v1.PastJobs
+	(CheckKind)(0),          // 38: apportion.v1.CheckKind
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
-	11, // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
-	12, // 1: apportion.v1.Step.jobs:type_name -> apportion.v1.JobsStep
-	13, // 2: apportion.v1.Step.enqueue:type_name -> apportion.v1.EnqueueStep
-	14, // 3: apportion.v1.Step.allocatable:type_name -> apportion.v1.AllocatableStep
-	15, // 4: apportion.v1.Step.preemptive:type_name -> apportion.v1.PreemptiveStep
-	16, // 5: apportion.v1.Step.reclaim:type_name -> apportion.v1.ReclaimStep
-	17, // 6: apportion.v1.Step.preempt:type_name -> apportion.v1.PreemptStep
-	19, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
-	20, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
-	21, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
-	22, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
-	23, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
-	24, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
-	25, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
-	27, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
-	28, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
-	29, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
-	26, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
-	33, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
-	30, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
-	31, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
-	18, // 21: apportion.v1.Step.evictable:type_name -> apportion.v1.EvictableStep
-	32, // 22: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
-	6,  // 23: apportion.v1.Explain.queues:type_name -> apportion.v1.Queues
-	7,  // 24: apportion.v1.Explain.jobs:type_name -> apportion.v1.Jobs
-	8,  // 25: apportion.v1.Explain.tasks:type_name -> apportion.v1.Tasks
-	6,  // 26: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Queues
-	7,  // 27: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Jobs
+	7,  // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
+	8,  // 1: apportion.v1.Step.jobs:type_name -> apportion.v1.JobsStep
+	9,  // 2: apportion.v1.Step.enqueue:type_name -> apportion.v1.EnqueueStep
+	10, // 3: apportion.v1.Step.allocatable:type_name -> apportion.v1.AllocatableStep
+	11, // 4: apportion.v1.Step.preemptive:type_name -> apportion.v1.PreemptiveStep
+	12, // 5: apportion.v1.Step.reclaim:type_name -> apportion.v1.ReclaimStep
+	13, // 6: apportion.v1.Step.preempt:type_name -> apportion.v1.PreemptStep
+	15, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
+	16, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
+	17, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
+	18, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
+	19, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
+	20, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
+	21, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
+	23, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
+	24, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
+	25, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
+	22, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
+	29, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	26, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
+	27, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
+	14, // 21: apportion.v1.Step.evictable:type_name -> apportion.v1.EvictableStep
+	28, // 22: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
+	31, // 23: apportion.v1.Explain.queues:type_name -> apportion.v1.Selector
+	31, // 24: apportion.v1.Explain.jobs:type_name -> apportion.v1.Selector
+	31, // 25: apportion.v1.Explain.tasks:type_name -> apportion.v1.Selector
+	31, // 26: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Selector
+	31, // 27: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Selector
 	0,  // 28: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	10, // 29: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	7,  // 30: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 31: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Jobs
+	6,  // 29: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	31, // 30: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Selector
+	31, // 31: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Selector
 	1,  // 32: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	8,  // 33: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Tasks
+	31, // 33: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Selector
 	2,  // 34: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	8,  // 35: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 36: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Tasks
-	8,  // 37: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Tasks
+	31, // 35: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Selector
+	31, // 36: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Selector
+	31, // 37: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Selector
 	3,  // 38: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	9,  // 39: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Nodes
-	8,  // 40: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Tasks
-	8,  // 41: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Tasks
-	8,  // 42: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Tasks
+	31, // 39: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Selector
+	31, // 40: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Selector
+	31, // 41: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Selector
+	31, // 42: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Selector
 	3,  // 43: apportion.v1.EvictableStep.room:type_name -> apportion.v1.ClaimRoom
-	6,  // 44: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Queues
-	7,  // 45: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Jobs
-	8,  // 46: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 47: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Tasks
-	9,  // 48: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Nodes
-	7,  // 49: apportion.v1.InspectStep.of:type_name -> apportion.v1.Jobs
-	8,  // 50: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Tasks
-	35, // 51: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	8,  // 52: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Tasks
-	8,  // 53: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Tasks
-	35, // 54: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	36, // 55: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	37, // 56: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	7,  // 57: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Jobs
-	7,  // 58: apportion.v1.PlanStep.job:type_name -> apportion.v1.Jobs
-	8,  // 59: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Tasks
+	31, // 44: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Selector
+	31, // 45: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Selector
+	31, // 46: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Selector
+	31, // 47: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Selector
+	31, // 48: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Selector
+	31, // 49: apportion.v1.InspectStep.of:type_name -> apportion.v1.Selector
+	31, // 50: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Selector
+	32, // 51: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	31, // 52: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Selector
+	31, // 53: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Selector
+	32, // 54: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	33, // 55: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	34, // 56: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	31, // 57: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Selector
+	31, // 58: apportion.v1.PlanStep.job:type_name -> apportion.v1.Selector
+	31, // 59: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Selector
 	4,  // 60: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	7,  // 61: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Jobs
-	38, // 62: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.EditKind
-	39, // 63: apportion.v1.RemediesStep.means:type_name -> apportion.v1.RemedyMeans
-	7,  // 64: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Jobs
-	40, // 65: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
-	7,  // 66: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Jobs
-	34, // 67: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
-	6,  // 68: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Queues
-	41, // 69: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
-	7,  // 70: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Jobs
+	31, // 61: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Selector
+	35, // 62: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.EditKind
+	36, // 63: apportion.v1.RemediesStep.means:type_name -> apportion.v1.RemedyMeans
+	31, // 64: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Selector
+	37, // 65: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
+	31, // 66: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Selector
+	30, // 67: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
+	31, // 68: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Selector
+	38, // 69: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
+	31, // 70: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Selector
 	71, // [71:71] is the sub-list for method output_type
 	71, // [71:71] is the sub-list for method input_type
 	71, // [71:71] is the sub-list for extension type_name
@@ -3286,6 +3050,7 @@ func file_apportion_v1_step_proto_init() {
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_forecast_proto_init()
 	file_apportion_v1_remedy_proto_init()
+	file_apportion_v1_selector_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_msgTypes[0].OneofWrappers = []any{
 		(*Step_Shares)(nil),
@@ -3312,7 +3077,7 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_Evictable)(nil),
 		(*Step_Forecast)(nil),
 	}
-	file_apportion_v1_step_proto_msgTypes[14].OneofWrappers = []any{
+	file_apportion_v1_step_proto_msgTypes[10].OneofWrappers = []any{
 		(*OrderStep_Queues)(nil),
 		(*OrderStep_Jobs)(nil),
 		(*OrderStep_Tasks)(nil),
@@ -3327,7 +3092,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   30,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
