@@ -190,6 +190,9 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 	if err != nil {
 		return nil, failure(err)
 	}
+	if err := session.Edit(in.GetEdits(), "input."); err != nil {
+		return nil, failure(err)
+	}
 	session.Texts(in.GetTexts())
 	return session, nil
 }

@@ -22,6 +22,8 @@ type Input struct {
 	Policy *apportionv1.Policy
 	// PolicyName is the name of a policy configured in the service, or, in process, of a policy of WithPolicy.
 	PolicyName string
+	// Edits of the snapshot: the question is about the result.
+	Edits []*apportionv1.Edit
 	// Texts adds a text to every reason in the answers.
 	Texts bool
 }
@@ -69,7 +71,7 @@ func (in Input) nodes(at *held) []string {
 
 // message returns the input as it is sent.
 func (in Input) message() *apportionv1.Input {
-	message := &apportionv1.Input{Texts: in.Texts}
+	message := &apportionv1.Input{Texts: in.Texts, Edits: in.Edits}
 	switch {
 	case in.State != nil:
 		// The digest follows when the State is held.

@@ -68,6 +68,8 @@ type Decision struct {
 	PolicyName string
 	Policy     *apportionv1.Policy
 	Snapshot   Snapshot
+	// Edits are those of the input, which were made before the steps.
+	Edits []*apportionv1.Edit
 	// Texts is true if the reasons in the answers have texts.
 	Texts bool
 	// Restricted is true if the caller may see only its own queues, those named by Owned and what is below them, in a snapshot of others.

@@ -30,6 +30,7 @@ type opened struct {
 // memory estimates the memory for opening a session on an input and answering steps in it.
 func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*apportionv1.Step) int64 {
 	policy := c.server.policyOf(in)
+	steps = wire.WithEdits(in.GetEdits(), steps)
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		size := c.sizeOf(source.Snapshot)
@@ -142,7 +143,7 @@ func (c *call) open(
 			return opened{}, invalidRequest("input.change", "only a snapshot that is named by digest or by name can be changed")
 		}
 		seen.Snapshot = c.observed(source.Snapshot)
-		m, release, err := c.compile(ctx, source.Snapshot, p.stop, wire.OnlySums(r.policy, steps))
+		m, release, err := c.compile(ctx, source.Snapshot, p.stop, wire.OnlySums(r.policy, wire.WithEdits(in.GetEdits(), steps)))
 		if err != nil {
 			return opened{}, err
 		}

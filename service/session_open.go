@@ -5,8 +5,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -27,6 +29,7 @@ func (v *conversation) open() error {
 	v.progress.began = time.Now()
 	ctx := v.stream.Context()
 	v.seen = v.server.watchSession(ctx, open.GetInput().GetPolicyName(), r)
+	v.seen.Edits = open.GetInput().GetEdits()
 	digest, err := v.openOn(open, r)
 	if err == nil {
 		v.session.Texts(open.GetInput().GetTexts())
@@ -73,13 +76,30 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		v.progress.began = time.Now()
 		v.seen.Snapshot = e.observed()
 		if open.GetInput().GetChange() != nil {
-			v.session, digest, err = v.call.openChanged(e, open.GetInput(), r, v.progress, v.seen)
+			if v.session, digest, err = v.call.openChanged(e, open.GetInput(), r, v.progress, v.seen); err == nil {
+				err = v.session.Edit(v.seen.Edits, "open.input.")
+			}
 			return digest, err
 		}
-		v.session, err = s.openModel(e.model, r, v.progress)
-		return e.key.digest, err
+		return e.key.digest, v.openModel(e.model, r)
 	}
 	return "", invalidRequest("open.input.snapshot", "no snapshot is given or announced, nor the digest or name of one")
+}
+
+// openModel opens the session on a model, and makes the edits of the input.
+func (v *conversation) openModel(m *model.Model, r rule) (err error) {
+	if v.session, err = v.server.openModel(m, r, v.progress); err == nil {
+		err = v.session.Edit(v.seen.Edits, "open.input.")
+	}
+	return err
+}
+
+// editMemory estimates the memory for making the edits of the input of a snapshot of an extent.
+func (v *conversation) editMemory(e decode.Extent) int64 {
+	if len(v.seen.Edits) == 0 {
+		return 0
+	}
+	return v.server.stepMemory(wire.WithEdits(v.seen.Edits, nil), e)
 }
 
 // openInline opens the session on a snapshot in the first message, whose bytes were taken out of it before it was decoded.
@@ -99,7 +119,7 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 	}
 	g := s.guard(v.progress.stop)
 	g.Size = inline.measure()
-	leave, err := s.enter(v.progress, admission.Decision, g.Size.Memory())
+	leave, err := s.enter(v.progress, admission.Decision, g.Size.Memory()+v.editMemory(g.Size.Extent(r.policy)))
 	if err != nil {
 		return err
 	}
@@ -111,8 +131,7 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 		return err
 	}
 	v.seen.Snapshot.Model = m
-	v.session, err = s.openModel(m, r, v.progress)
-	return err
+	return v.openModel(m, r)
 }
 
 func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (string, error) {
@@ -144,13 +163,12 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	if err != nil {
 		return "", err
 	}
-	leave, err := v.server.enter(v.progress, admission.Decision, decode.ModelBytes(m))
+	leave, err := v.server.enter(v.progress, admission.Decision, decode.ModelBytes(m)+v.editMemory(decode.ExtentOf(m, r.policy)))
 	if err != nil {
 		return "", err
 	}
 	defer leave()
 	v.progress.began = time.Now()
 	v.seen.Snapshot = Snapshot{Digest: chunks.digest, Model: m, Base: base.digest(), data: chunks.data}
-	v.session, err = v.server.openModel(m, r, v.progress)
-	return chunks.digest, err
+	return chunks.digest, v.openModel(m, r)
 }

@@ -130,6 +130,9 @@ func (e *Engine) open(in *apportionv1.Input) (*wire.Session, *apportionv1.Basis,
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := session.Edit(in.GetEdits(), "input."); err != nil {
+		return nil, nil, err
+	}
 	session.Texts(in.GetTexts())
 	basis := session.Basis()
 	basis.SnapshotDigest = digest

@@ -70,6 +70,21 @@ func (f *Fault) Within(prefix string) *Fault {
 	return &out
 }
 
+// Without returns the same fault without a prefix of its paths.
+func (f *Fault) Without(prefix string) *Fault {
+	out := *f
+	if out.Violations != nil {
+		out.Violations = Prefixed(out.Violations, "")
+		for i := range out.Violations.Violations {
+			path := &out.Violations.Violations[i].Path
+			*path = strings.TrimPrefix(*path, prefix)
+		}
+		out.Text = out.Violations.Error()
+	}
+	out.Field = strings.TrimPrefix(out.Field, prefix)
+	return &out
+}
+
 // Invalid returns an INVALID_ARGUMENT with the given violations.
 func Invalid(reason apportionv1.ErrorReason, violations *model.Error) *Fault {
 	return &Fault{Code: codes.InvalidArgument, Reason: reason, Text: violations.Error(), Violations: violations}

@@ -1,10 +1,113 @@
 package wire
 
 import (
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+
 	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
+
+var editQuestion = question[*apportionv1.EditStep]{
+	of: (*apportionv1.Step).GetEdit, changes: true, need: noKind, answer: (*Session).editSnapshot, memory: (*asking).edit,
+}
+
+// WithEdits returns steps after the one that makes the edits of an input, if there are any.
+func WithEdits(edits []*apportionv1.Edit, steps []*apportionv1.Step) []*apportionv1.Step {
+	if len(edits) == 0 {
+		return steps
+	}
+	step := &apportionv1.Step{Step: &apportionv1.Step_Edit{Edit: &apportionv1.EditStep{Edits: edits}}}
+	return append([]*apportionv1.Step{step}, steps...)
+}
+
+// Edit makes the edits of an input, all or none. The paths of a fault begin with a prefix, which leads to the input.
+func (s *Session) Edit(edits []*apportionv1.Edit, prefix string) error {
+	for _, step := range WithEdits(edits, nil) {
+		if _, err := s.Ask(step); err != nil {
+			fault := decode.AsFault(err)
+			return fault.Without("edit.").Within(prefix)
+		}
+	}
+	return nil
+}
+
+// editSnapshot goes on from the present state after edits, or changes nothing.
+func (s *Session) editSnapshot(q *apportionv1.EditStep) (*apportionv1.Answer, error) {
+	s.leave()
+	err := s.engine.Try(func() error {
+		if state := s.kueueState(); !s.engine.View().Fresh() || state != nil && state.Booking() {
+			if err := s.engine.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
+				return err
+			}
+		}
+		m := s.engine.View().Model
+		edits, err := decode.Edits(m, q.GetEdits(), s.limits.Nodes)
+		if err != nil {
+			return err
+		}
+		if err := s.spendOnEdits(m, edits); err != nil {
+			return err
+		}
+		err = s.engine.ChangeIf(m.Dims.Names(), func(b *model.ChangeBuilder) error {
+			edit.Make(b, m, edits, wirekueue.Edits{})
+			return nil
+		}, s.limits.Accept)
+		if violations, faulty := errors.AsType[*model.Error](err); faulty {
+			out := &model.Error{}
+			for _, v := range violations.Violations {
+				out.Add("edits", "the result is not valid: %s: %s", v.Path, v.Detail)
+			}
+			return out
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done(), nil
+}
+
+// spendOnEdits spends what edits cost beside the change that they make: each new node is looked for in each node set, and each task of an
+// edited job is compared with each edit of it.
+func (s *Session) spendOnEdits(m *model.Model, edits []edit.Edit) error {
+	units := 0
+	of := map[model.JobID]int{}
+	for i := range edits {
+		if e := &edits[i]; e.Kind == edit.NodesLike {
+			units += int(e.Amount) * (1 + len(m.NodeSets))
+		} else if e.Job != model.None {
+			of[e.Job]++
+		}
+	}
+	for j, n := range of {
+		units += int(m.Jobs.At(j).EndTask-m.Jobs.At(j).FirstTask) * n
+	}
+	return s.work.Spend(units, 1)
+}
+
+// edit returns the memory for making edits: the nodes that they add, and the objects that they state again.
+func (a *asking) edit(q *apportionv1.EditStep) (answer, work int64) {
+	size := decode.Size{Bytes: 2 * int64(proto.Size(q))}
+	for _, e := range q.GetEdits() {
+		switch {
+		case e.GetKind() == apportionv1.EditKind_EDIT_KIND_NODES_LIKE:
+			size.Nodes += int64(max(min(e.GetAmount(), float64(a.Nodes)+1e6), 0))
+		case e.GetJob() != nil:
+			size.Jobs, size.Groups, size.Tasks = size.Jobs+1, max(size.Groups, 1), a.Tasks
+		case e.GetQueue() != nil:
+			size.Queues++
+		default:
+			size.Nodes++
+		}
+	}
+	a.reopen(size)
+	return 0, 0
+}
 
 // edit encodes an edit.
 func (s *Session) edit(e *edit.Edit, omit bool) *apportionv1.Edit {

@@ -174,7 +174,7 @@ var Questions = []*Question{
 	setStatusQuestion.row(), allocateQuestion.row(), deallocateQuestion.row(), addJobQuestion.row(), removeJobQuestion.row(),
 	markQuestion.row(), rollbackQuestion.row(), changeQuestion.row(), explainQuestion.row(), planQuestion.row(), remediesQuestion.row(),
 	evictableQuestion.row(),
-	forecastQuestion.row(),
+	forecastQuestion.row(), editQuestion.row(),
 }
 
 // byMember finds a question by the type of the member of the oneof, byNumber by the number of its field.

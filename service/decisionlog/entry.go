@@ -40,6 +40,8 @@ type Entry struct {
 	Seconds float64 `json:"seconds"`
 	// Dimensions are the names of the dimension numbers in the answers.
 	Dimensions []string `json:"dimensions,omitempty"`
+	// Edits are those of the input, made before the steps; StepsDigest covers them.
+	Edits []json.RawMessage `json:"edits,omitempty"`
 	// Steps are the questions; or StepsDigest, if they are not logged.
 	Steps       []json.RawMessage `json:"steps,omitempty"`
 	StepsDigest string            `json:"steps_digest,omitempty"`

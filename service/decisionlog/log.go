@@ -20,6 +20,7 @@ import (
 	"github.com/apportion/apportion/internal/backlog"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service"
 )
 
@@ -157,6 +158,9 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	size := int64(entryBytes + d.AnswerBytes)
 	for _, step := range d.Steps {
 		size += int64(proto.Size(step))
+	}
+	for _, e := range d.Edits {
+		size += int64(proto.Size(e))
 	}
 	for _, name := range d.Owned {
 		size += int64(len(name) + nameBytes)
@@ -350,14 +354,14 @@ func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
 
 // messages adds the questions and the answers to an entry.
 func (l *Log) messages(e *Entry, d *service.Decision) (err error) {
-	steps, answers := d.Steps, d.Answers
+	edits, steps, answers := d.Edits, d.Steps, d.Answers
 	if len(l.mask) > 0 {
-		steps, answers = maskAll(steps, l.mask), maskAll(answers, l.mask)
+		edits, steps, answers = maskAll(edits, l.mask), maskAll(steps, l.mask), maskAll(answers, l.mask)
 		e.Masked, e.Sent, e.Owned = true, nil, nil
 	}
 	if l.options.Settings.Questions == setting.QuestionsDigest {
-		e.StepsDigest, err = digestOf(steps)
-	} else {
+		e.StepsDigest, err = digestOf(wire.WithEdits(edits, steps))
+	} else if e.Edits, err = rawAll(edits); err == nil {
 		e.Steps, err = rawAll(steps)
 	}
 	if err != nil {

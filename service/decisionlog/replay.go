@@ -229,6 +229,7 @@ func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault erro
 	if why == "" && fault == nil {
 		if session, fault = wire.Open(m, policy, wire.Options{}); fault == nil {
 			session.Texts(e.Texts)
+			fault = edited(session, e)
 		}
 	}
 	if e.Session != "" {
@@ -238,6 +239,19 @@ func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault erro
 		r.sessions[e.Session] = &replayed{session: session, next: 1, why: why}
 	}
 	return session, why, fault
+}
+
+// edited makes the edits of an entry.
+func edited(session *wire.Session, e *Entry) error {
+	edits, err := readJSON[apportionv1.Edit](e.Edits)
+	if err != nil {
+		return err
+	}
+	prefix := "input."
+	if e.Session != "" {
+		prefix = "open.input."
+	}
+	return session.Edit(edits, prefix)
 }
 
 // resume returns the session of a batch, if all batches before it were there.

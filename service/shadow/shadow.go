@@ -289,7 +289,11 @@ func (s *Shadow) open(j *job) (session *wire.Session, err error) {
 			return nil, err
 		}
 	}
-	return wire.Open(m, s.policy.Load(), wire.Options{Stop: func() bool { return time.Now().After(end) }})
+	session, err = wire.Open(m, s.policy.Load(), wire.Options{Stop: func() bool { return time.Now().After(end) }})
+	if err == nil {
+		err = session.Edit(j.decision.Edits, "input.")
+	}
+	return session, err
 }
 
 func (s *Shadow) compile(j *job) (*model.Model, error) {

@@ -43,7 +43,10 @@ type Input struct {
 	// `snapshot`. Its positions are those of the changed version, so a change that refers to nodes by position needs a digest.
 	Change *Change `protobuf:"bytes,5,opt,name=change,proto3" json:"change,omitempty"`
 	// Adds a text to every reason in the answers. Each text adds about 100 bytes, which count towards the size limit of answers.
-	Texts         bool `protobuf:"varint,6,opt,name=texts,proto3" json:"texts,omitempty"`
+	Texts bool `protobuf:"varint,6,opt,name=texts,proto3" json:"texts,omitempty"`
+	// Edits of the snapshot, after `change`, as an `edit` step makes them: every question is about the result, which is not stored. The digest
+	// in the basis is that of the snapshot without them.
+	Edits         []*Edit `protobuf:"bytes,8,rep,name=edits,proto3" json:"edits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -149,6 +152,13 @@ func (x *Input) GetTexts() bool {
 		return x.Texts
 	}
 	return false
+}
+
+func (x *Input) GetEdits() []*Edit {
+	if x != nil {
+		return x.Edits
+	}
+	return nil
 }
 
 type isInput_Source interface {
@@ -588,7 +598,7 @@ var File_apportion_v1_session_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/change.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xb8\x02\n" +
+	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/change.proto\x1a\x17apportion/v1/edit.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xe2\x02\n" +
 	"\x05Input\x124\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x16.apportion.v1.SnapshotH\x00R\bsnapshot\x12)\n" +
 	"\x0fsnapshot_digest\x18\x02 \x01(\tH\x00R\x0esnapshotDigest\x12%\n" +
@@ -597,7 +607,8 @@ const file_apportion_v1_session_proto_rawDesc = "" +
 	"\vpolicy_name\x18\x04 \x01(\tH\x01R\n" +
 	"policyName\x12,\n" +
 	"\x06change\x18\x05 \x01(\v2\x14.apportion.v1.ChangeR\x06change\x12\x14\n" +
-	"\x05texts\x18\x06 \x01(\bR\x05textsB\b\n" +
+	"\x05texts\x18\x06 \x01(\bR\x05texts\x12(\n" +
+	"\x05edits\x18\b \x03(\v2\x12.apportion.v1.EditR\x05editsB\b\n" +
 	"\x06sourceB\x06\n" +
 	"\x04rule\"[\n" +
 	"\fUploadHeader\x12\x16\n" +
@@ -650,24 +661,26 @@ var file_apportion_v1_session_proto_goTypes = []any{
 	(*Snapshot)(nil),      // 8: apportion.v1.Snapshot
 	(*Policy)(nil),        // 9: apportion.v1.Policy
 	(*Change)(nil),        // 10: apportion.v1.Change
-	(*Step)(nil),          // 11: apportion.v1.Step
-	(*Basis)(nil),         // 12: apportion.v1.Basis
-	(*Answer)(nil),        // 13: apportion.v1.Answer
+	(*Edit)(nil),          // 11: apportion.v1.Edit
+	(*Step)(nil),          // 12: apportion.v1.Step
+	(*Basis)(nil),         // 13: apportion.v1.Basis
+	(*Answer)(nil),        // 14: apportion.v1.Answer
 }
 var file_apportion_v1_session_proto_depIdxs = []int32{
 	8,  // 0: apportion.v1.Input.snapshot:type_name -> apportion.v1.Snapshot
 	9,  // 1: apportion.v1.Input.policy:type_name -> apportion.v1.Policy
 	10, // 2: apportion.v1.Input.change:type_name -> apportion.v1.Change
-	0,  // 3: apportion.v1.OpenSession.input:type_name -> apportion.v1.Input
-	1,  // 4: apportion.v1.OpenSession.chunked:type_name -> apportion.v1.UploadHeader
-	11, // 5: apportion.v1.StepBatch.steps:type_name -> apportion.v1.Step
-	12, // 6: apportion.v1.SessionOpened.basis:type_name -> apportion.v1.Basis
-	13, // 7: apportion.v1.AnswerBatch.answers:type_name -> apportion.v1.Answer
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	11, // 3: apportion.v1.Input.edits:type_name -> apportion.v1.Edit
+	0,  // 4: apportion.v1.OpenSession.input:type_name -> apportion.v1.Input
+	1,  // 5: apportion.v1.OpenSession.chunked:type_name -> apportion.v1.UploadHeader
+	12, // 6: apportion.v1.StepBatch.steps:type_name -> apportion.v1.Step
+	13, // 7: apportion.v1.SessionOpened.basis:type_name -> apportion.v1.Basis
+	14, // 8: apportion.v1.AnswerBatch.answers:type_name -> apportion.v1.Answer
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_session_proto_init() }
@@ -677,6 +690,7 @@ func file_apportion_v1_session_proto_init() {
 	}
 	file_apportion_v1_answer_proto_init()
 	file_apportion_v1_change_proto_init()
+	file_apportion_v1_edit_proto_init()
 	file_apportion_v1_policy_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_init()

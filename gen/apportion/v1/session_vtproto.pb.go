@@ -64,6 +64,18 @@ func (m *Input) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i -= size
 	}
+	if len(m.Edits) > 0 {
+		for iNdEx := len(m.Edits) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Edits[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x42
+		}
+	}
 	if m.Texts {
 		i--
 		if m.Texts {
@@ -534,6 +546,12 @@ func (m *Input) SizeVT() (n int) {
 	}
 	if m.Texts {
 		n += 2
+	}
+	if len(m.Edits) > 0 {
+		for _, e := range m.Edits {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
 	}
 	n += len(m.unknownFields)
 	return n

@@ -377,6 +377,7 @@ type Step struct {
 	//	*Step_Remedies
 	//	*Step_Evictable
 	//	*Step_Forecast
+	//	*Step_Edit
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -626,6 +627,15 @@ func (x *Step) GetForecast() *ForecastStep {
 	return nil
 }
 
+func (x *Step) GetEdit() *EditStep {
+	if x != nil {
+		if x, ok := x.Step.(*Step_Edit); ok {
+			return x.Edit
+		}
+	}
+	return nil
+}
+
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -745,6 +755,11 @@ type Step_Forecast struct {
 	Forecast *ForecastStep `protobuf:"bytes,24,opt,name=forecast,proto3,oneof"`
 }
 
+type Step_Edit struct {
+	// Changes single settings of the snapshot.
+	Edit *EditStep `protobuf:"bytes,25,opt,name=edit,proto3,oneof"`
+}
+
 func (*Step_Shares) isStep_Step() {}
 
 func (*Step_Jobs) isStep_Step() {}
@@ -790,6 +805,8 @@ func (*Step_Remedies) isStep_Step() {}
 func (*Step_Evictable) isStep_Step() {}
 
 func (*Step_Forecast) isStep_Step() {}
+
+func (*Step_Edit) isStep_Step() {}
 
 // Explain requests the derivation of the selected items. An absent selection explains everything of the step. Without this message nothing
 // is explained, at no cost.
@@ -2108,6 +2125,53 @@ func (x *ChangeStep) GetChange() *Change {
 	return nil
 }
 
+// EditStep makes edits of the current state, all or none, as if a new scheduling session were opened on the result. Each refers to objects
+// of the current state; added nodes follow the existing ones.
+type EditStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In this order, at most 1000. An object that an edit removes has no other edits.
+	Edits         []*Edit `protobuf:"bytes,1,rep,name=edits,proto3" json:"edits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EditStep) Reset() {
+	*x = EditStep{}
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EditStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EditStep) ProtoMessage() {}
+
+func (x *EditStep) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EditStep.ProtoReflect.Descriptor instead.
+func (*EditStep) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *EditStep) GetEdits() []*Edit {
+	if x != nil {
+		return x.Edits
+	}
+	return nil
+}
+
 // RemoveJobStep removes jobs, as if a new scheduling session were opened without them.
 type RemoveJobStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2119,7 +2183,7 @@ type RemoveJobStep struct {
 
 func (x *RemoveJobStep) Reset() {
 	*x = RemoveJobStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2195,7 @@ func (x *RemoveJobStep) String() string {
 func (*RemoveJobStep) ProtoMessage() {}
 
 func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2208,7 @@ func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveJobStep.ProtoReflect.Descriptor instead.
 func (*RemoveJobStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RemoveJobStep) GetJobs() *Selector {
@@ -2164,7 +2228,7 @@ type MarkStep struct {
 
 func (x *MarkStep) Reset() {
 	*x = MarkStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +2240,7 @@ func (x *MarkStep) String() string {
 func (*MarkStep) ProtoMessage() {}
 
 func (x *MarkStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +2253,7 @@ func (x *MarkStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkStep.ProtoReflect.Descriptor instead.
 func (*MarkStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
 }
 
 // RollbackStep undoes everything since the mark, including permits. The mark stays valid; later marks are removed.
@@ -2203,7 +2267,7 @@ type RollbackStep struct {
 
 func (x *RollbackStep) Reset() {
 	*x = RollbackStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2279,7 @@ func (x *RollbackStep) String() string {
 func (*RollbackStep) ProtoMessage() {}
 
 func (x *RollbackStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2292,7 @@ func (x *RollbackStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackStep.ProtoReflect.Descriptor instead.
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RollbackStep) GetMark() uint32 {
@@ -2259,7 +2323,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2335,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2348,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PlanStep) GetJob() *Selector {
@@ -2339,7 +2403,7 @@ type RemediesStep struct {
 
 func (x *RemediesStep) Reset() {
 	*x = RemediesStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2351,7 +2415,7 @@ func (x *RemediesStep) String() string {
 func (*RemediesStep) ProtoMessage() {}
 
 func (x *RemediesStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2364,7 +2428,7 @@ func (x *RemediesStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemediesStep.ProtoReflect.Descriptor instead.
 func (*RemediesStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RemediesStep) GetJob() *Selector {
@@ -2428,7 +2492,7 @@ type ForecastStep struct {
 
 func (x *ForecastStep) Reset() {
 	*x = ForecastStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2440,7 +2504,7 @@ func (x *ForecastStep) String() string {
 func (*ForecastStep) ProtoMessage() {}
 
 func (x *ForecastStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2453,7 +2517,7 @@ func (x *ForecastStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForecastStep.ProtoReflect.Descriptor instead.
 func (*ForecastStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ForecastStep) GetJob() *Selector {
@@ -2549,7 +2613,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2625,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2638,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExplainStep) GetJobs() *Selector {
@@ -2617,7 +2681,7 @@ type PendingFilter struct {
 
 func (x *PendingFilter) Reset() {
 	*x = PendingFilter{}
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2693,7 @@ func (x *PendingFilter) String() string {
 func (*PendingFilter) ProtoMessage() {}
 
 func (x *PendingFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2706,7 @@ func (x *PendingFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingFilter.ProtoReflect.Descriptor instead.
 func (*PendingFilter) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PendingFilter) GetQueues() *Selector {
@@ -2684,7 +2748,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x17apportion/v1/edit.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\x1a\x1bapportion/v1/snapshot.proto\"\x8e\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x17apportion/v1/edit.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\x1a\x1bapportion/v1/snapshot.proto\"\xbc\n" +
 	"\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
@@ -2716,7 +2780,8 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x04plan\x18\x15 \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04plan\x128\n" +
 	"\bremedies\x18\x16 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremedies\x12;\n" +
 	"\tevictable\x18\x17 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictable\x128\n" +
-	"\bforecast\x18\x18 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecastB\x06\n" +
+	"\bforecast\x18\x18 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecast\x12,\n" +
+	"\x04edit\x18\x19 \x01(\v2\x16.apportion.v1.EditStepH\x00R\x04editB\x06\n" +
 	"\x04step\"\x93\x01\n" +
 	"\aExplain\x12.\n" +
 	"\x06queues\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x06queues\x12*\n" +
@@ -2816,7 +2881,9 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"dimensions\":\n" +
 	"\n" +
 	"ChangeStep\x12,\n" +
-	"\x06change\x18\x01 \x01(\v2\x14.apportion.v1.ChangeR\x06change\";\n" +
+	"\x06change\x18\x01 \x01(\v2\x14.apportion.v1.ChangeR\x06change\"4\n" +
+	"\bEditStep\x12(\n" +
+	"\x05edits\x18\x01 \x03(\v2\x12.apportion.v1.EditR\x05edits\";\n" +
 	"\rRemoveJobStep\x12*\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\"\n" +
 	"\n" +
@@ -2919,7 +2986,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -2944,22 +3011,24 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*DeallocateStep)(nil),  // 20: apportion.v1.DeallocateStep
 	(*AddJobStep)(nil),      // 21: apportion.v1.AddJobStep
 	(*ChangeStep)(nil),      // 22: apportion.v1.ChangeStep
-	(*RemoveJobStep)(nil),   // 23: apportion.v1.RemoveJobStep
-	(*MarkStep)(nil),        // 24: apportion.v1.MarkStep
-	(*RollbackStep)(nil),    // 25: apportion.v1.RollbackStep
-	(*PlanStep)(nil),        // 26: apportion.v1.PlanStep
-	(*RemediesStep)(nil),    // 27: apportion.v1.RemediesStep
-	(*ForecastStep)(nil),    // 28: apportion.v1.ForecastStep
-	(*ExplainStep)(nil),     // 29: apportion.v1.ExplainStep
-	(*PendingFilter)(nil),   // 30: apportion.v1.PendingFilter
-	(*Selector)(nil),        // 31: apportion.v1.Selector
-	(TaskStatus)(0),         // 32: apportion.v1.TaskStatus
-	(*Job)(nil),             // 33: apportion.v1.Job
-	(*Change)(nil),          // 34: apportion.v1.Change
-	(EditKind)(0),           // 35: apportion.v1.EditKind
-	(RemedyMeans)(0),        // 36: apportion.v1.RemedyMeans
-	(*PastJobs)(nil),        // 37: apportion.v1.PastJobs
-	(CheckKind)(0),          // 38: apportion.v1.CheckKind
+	(*EditStep)(nil),        // 23: apportion.v1.EditStep
+	(*RemoveJobStep)(nil),   // 24: apportion.v1.RemoveJobStep
+	(*MarkStep)(nil),        // 25: apportion.v1.MarkStep
+	(*RollbackStep)(nil),    // 26: apportion.v1.RollbackStep
+	(*PlanStep)(nil),        // 27: apportion.v1.PlanStep
+	(*RemediesStep)(nil),    // 28: apportion.v1.RemediesStep
+	(*ForecastStep)(nil),    // 29: apportion.v1.ForecastStep
+	(*ExplainStep)(nil),     // 30: apportion.v1.ExplainStep
+	(*PendingFilter)(nil),   // 31: apportion.v1.PendingFilter
+	(*Selector)(nil),        // 32: apportion.v1.Selector
+	(TaskStatus)(0),         // 33: apportion.v1.TaskStatus
+	(*Job)(nil),             // 34: apportion.v1.Job
+	(*Change)(nil),          // 35: apportion.v1.Change
+	(*Edit)(nil),            // 36: apportion.v1.Edit
+	(EditKind)(0),           // 37: apportion.v1.EditKind
+	(RemedyMeans)(0),        // 38: apportion.v1.RemedyMeans
+	(*PastJobs)(nil),        // 39: apportion.v1.PastJobs
+	(CheckKind)(0),          // 40: apportion.v1.CheckKind
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	7,  // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -2976,68 +3045,70 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	19, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
 	20, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
 	21, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
-	23, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
-	24, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
-	25, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
+	24, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
+	25, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
+	26, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
 	22, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
-	29, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
-	26, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
-	27, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
+	30, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	27, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
+	28, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
 	14, // 21: apportion.v1.Step.evictable:type_name -> apportion.v1.EvictableStep
-	28, // 22: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
-	31, // 23: apportion.v1.Explain.queues:type_name -> apportion.v1.Selector
-	31, // 24: apportion.v1.Explain.jobs:type_name -> apportion.v1.Selector
-	31, // 25: apportion.v1.Explain.tasks:type_name -> apportion.v1.Selector
-	31, // 26: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Selector
-	31, // 27: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Selector
-	0,  // 28: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	6,  // 29: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	31, // 30: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Selector
-	31, // 31: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Selector
-	1,  // 32: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	31, // 33: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Selector
-	2,  // 34: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	31, // 35: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Selector
-	31, // 36: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Selector
-	31, // 37: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Selector
-	3,  // 38: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	31, // 39: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Selector
-	31, // 40: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Selector
-	31, // 41: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Selector
-	31, // 42: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Selector
-	3,  // 43: apportion.v1.EvictableStep.room:type_name -> apportion.v1.ClaimRoom
-	31, // 44: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Selector
-	31, // 45: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Selector
-	31, // 46: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Selector
-	31, // 47: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Selector
-	31, // 48: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Selector
-	31, // 49: apportion.v1.InspectStep.of:type_name -> apportion.v1.Selector
-	31, // 50: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Selector
-	32, // 51: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	31, // 52: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Selector
-	31, // 53: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Selector
-	32, // 54: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	33, // 55: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	34, // 56: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	31, // 57: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Selector
-	31, // 58: apportion.v1.PlanStep.job:type_name -> apportion.v1.Selector
-	31, // 59: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Selector
-	4,  // 60: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	31, // 61: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Selector
-	35, // 62: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.EditKind
-	36, // 63: apportion.v1.RemediesStep.means:type_name -> apportion.v1.RemedyMeans
-	31, // 64: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Selector
-	37, // 65: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
-	31, // 66: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Selector
-	30, // 67: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
-	31, // 68: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Selector
-	38, // 69: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
-	31, // 70: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Selector
-	71, // [71:71] is the sub-list for method output_type
-	71, // [71:71] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	29, // 22: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
+	23, // 23: apportion.v1.Step.edit:type_name -> apportion.v1.EditStep
+	32, // 24: apportion.v1.Explain.queues:type_name -> apportion.v1.Selector
+	32, // 25: apportion.v1.Explain.jobs:type_name -> apportion.v1.Selector
+	32, // 26: apportion.v1.Explain.tasks:type_name -> apportion.v1.Selector
+	32, // 27: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Selector
+	32, // 28: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Selector
+	0,  // 29: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	6,  // 30: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	32, // 31: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Selector
+	32, // 32: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Selector
+	1,  // 33: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	32, // 34: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Selector
+	2,  // 35: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	32, // 36: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Selector
+	32, // 37: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Selector
+	32, // 38: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Selector
+	3,  // 39: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	32, // 40: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Selector
+	32, // 41: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Selector
+	32, // 42: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Selector
+	32, // 43: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Selector
+	3,  // 44: apportion.v1.EvictableStep.room:type_name -> apportion.v1.ClaimRoom
+	32, // 45: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Selector
+	32, // 46: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Selector
+	32, // 47: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Selector
+	32, // 48: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Selector
+	32, // 49: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Selector
+	32, // 50: apportion.v1.InspectStep.of:type_name -> apportion.v1.Selector
+	32, // 51: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Selector
+	33, // 52: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
+	32, // 53: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Selector
+	32, // 54: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Selector
+	33, // 55: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
+	34, // 56: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
+	35, // 57: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
+	36, // 58: apportion.v1.EditStep.edits:type_name -> apportion.v1.Edit
+	32, // 59: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Selector
+	32, // 60: apportion.v1.PlanStep.job:type_name -> apportion.v1.Selector
+	32, // 61: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Selector
+	4,  // 62: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	32, // 63: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Selector
+	37, // 64: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.EditKind
+	38, // 65: apportion.v1.RemediesStep.means:type_name -> apportion.v1.RemedyMeans
+	32, // 66: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Selector
+	39, // 67: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
+	32, // 68: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Selector
+	31, // 69: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
+	32, // 70: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Selector
+	40, // 71: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
+	32, // 72: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Selector
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -3076,6 +3147,7 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_Remedies)(nil),
 		(*Step_Evictable)(nil),
 		(*Step_Forecast)(nil),
+		(*Step_Edit)(nil),
 	}
 	file_apportion_v1_step_proto_msgTypes[10].OneofWrappers = []any{
 		(*OrderStep_Queues)(nil),
@@ -3092,7 +3164,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
