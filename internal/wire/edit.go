@@ -29,8 +29,11 @@ func WithEdits(edits []*apportionv1.Edit, steps []*apportionv1.Step) []*apportio
 func (s *Session) Edit(edits []*apportionv1.Edit, prefix string) error {
 	for _, step := range WithEdits(edits, nil) {
 		if _, err := s.Ask(step); err != nil {
-			fault := decode.AsFault(err)
-			return fault.Without("edit.").Within(prefix)
+			fault := decode.AsFault(err).Without("edit.").Within(prefix)
+			if fault.Reason == apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP {
+				fault.Reason = apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST
+			}
+			return fault
 		}
 	}
 	return nil

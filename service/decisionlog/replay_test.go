@@ -71,6 +71,16 @@ func askOfResults(t *testing.T, r *servicetest.Replica) {
 	t.Helper()
 	snapshot := servicetest.Snapshot(3)
 	digest := r.Upload(t, snapshot)
+	for _, weight := range []float64{9, -1} {
+		_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: &apportionv1.Input{
+			Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.Input_PolicyName{PolicyName: "proportion"},
+			Edits: []*apportionv1.Edit{{
+				Kind: apportionv1.EditKind_EDIT_KIND_WEIGHT, Object: &apportionv1.Edit_Queue{Queue: &apportionv1.Ref{Index: new(uint32(1))}},
+				Amount: new(weight),
+			}},
+		}})
+		require.Equal(t, weight < 0, err != nil)
+	}
 	for i := range uint64(3) {
 		change := generate.Change(snapshot, 2, i)
 		input := &apportionv1.Input{
