@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -138,8 +139,10 @@ func newAdmissions(in Input, response *apportionv1.CheckEnqueueResponse, from or
 
 // Allowances is the answer to an AllocatableQuestion.
 type Allowances struct {
-	Basis    *apportionv1.Basis
-	Response *apportionv1.CheckAllocatableResponse
+	Basis *apportionv1.Basis
+	// Answer is about what the queues may use, PreemptiveAnswer about what they may take from others: nil unless requested.
+	Answer           *apportionv1.AllocatableAnswer
+	PreemptiveAnswer *apportionv1.PreemptiveAnswer
 	// Fallback that answered instead of the service; "": none.
 	Fallback Fallback
 	// Allocatable and Preemptive have one entry for each requested task, or one for all of them jointly. Preemptive is empty unless
@@ -175,7 +178,7 @@ type Allowance struct {
 }
 
 func newAllowances(
-	in Input, question AllocatableQuestion, response *apportionv1.CheckAllocatableResponse, from origin,
+	in Input, question AllocatableQuestion, response *apportionv1.SimulateResponse, from origin,
 ) *Allowances {
 	names := in.names(response.GetBasis(), from.at)
 	read := func(verdicts []*apportionv1.TaskVerdict) []Allowance {
@@ -189,10 +192,16 @@ func newAllowances(
 		}
 		return list
 	}
-	return &Allowances{
-		Basis: response.GetBasis(), Response: response, Fallback: from.by,
-		Allocatable: read(response.GetAllocatable().GetTasks()), Preemptive: read(response.GetPreemptive().GetTasks()),
+	allowances := &Allowances{Basis: response.GetBasis(), Fallback: from.by}
+	for _, answer := range response.GetAnswers() {
+		if a := answer.GetAllocatable(); a != nil {
+			allowances.Answer, allowances.Allocatable = a, read(a.GetTasks())
+		}
+		if a := answer.GetPreemptive(); a != nil {
+			allowances.PreemptiveAnswer, allowances.Preemptive = a, read(a.GetTasks())
+		}
 	}
+	return allowances
 }
 
 // Victims are the tasks that the claimant may evict.
@@ -216,9 +225,12 @@ type Spared struct {
 	Why     string
 }
 
-func newVictims(in Input, response *apportionv1.SelectVictimsResponse, from origin) *Victims {
+func newVictims(in Input, response *apportionv1.SimulateResponse, from origin) *Victims {
 	names := in.names(response.GetBasis(), from.at)
-	answer := response.GetVictims()
+	answer := &apportionv1.VictimsAnswer{}
+	for _, a := range response.GetAnswers() {
+		answer = cmp.Or(a.GetReclaim(), a.GetPreempt())
+	}
 	v := &Victims{Basis: response.GetBasis(), Answer: answer, Fallback: from.by, Decided: answer.GetDecided()}
 	for _, victim := range answer.GetVictims() {
 		v.Tasks = append(v.Tasks, victim.GetUid())
@@ -258,10 +270,13 @@ type NodeScore struct {
 	Why string
 }
 
-func newScores(in Input, question NodesQuestion, response *apportionv1.ScoreNodesResponse, from origin) *Scores {
+func newScores(in Input, question NodesQuestion, response *apportionv1.SimulateResponse, from origin) *Scores {
 	names, nodes := in.names(response.GetBasis(), from.at), in.nodes(from.at)
-	scores := &Scores{Basis: response.GetBasis(), Answer: response.GetNodes(), Fallback: from.by}
-	for i, row := range response.GetNodes().GetTasks() {
+	scores := &Scores{Basis: response.GetBasis(), Fallback: from.by}
+	for _, answer := range response.GetAnswers() {
+		scores.Answer = answer.GetNodes()
+	}
+	for i, row := range scores.Answer.GetTasks() {
 		why := make(map[uint32]string, len(row.GetUnfitNodes()))
 		for _, unfit := range row.GetUnfitNodes() {
 			why[unfit.GetNode()] = text.Reason(names, unfit.GetReason())

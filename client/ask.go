@@ -24,9 +24,32 @@ type question[Q method.Request, A any] struct {
 	kind   Kind
 	method *method.Method[Q, A]
 	// call is the method of a service.
-	call func(apportionv1.ApportionServiceClient, context.Context, Q, ...grpc.CallOption) (A, error)
+	call func(*stubs, context.Context, Q, ...grpc.CallOption) (A, error)
+	// fault returns why a response is none; nil: every response is one.
+	fault func(A) error
 	// answer returns the answer of FailClosed or FailOpen; false if they have none.
 	answer func(vote apportionv1.Vote) (A, bool)
+}
+
+// asking is one question that is asked as the steps of a simulation, and fails with the first of them that fails.
+func asking(
+	kind Kind, instead func(apportionv1.Vote) ([]*apportionv1.Answer, bool),
+) question[*apportionv1.SimulateRequest, *apportionv1.SimulateResponse] {
+	return question[*apportionv1.SimulateRequest, *apportionv1.SimulateResponse]{
+		kind: kind, method: &method.Simulate, call: (*stubs).Simulate,
+		fault: func(response *apportionv1.SimulateResponse) error {
+			for _, answer := range response.GetAnswers() {
+				if fault := answer.GetError(); fault != nil {
+					return status.FromProto(fault).Err()
+				}
+			}
+			return nil
+		},
+		answer: func(vote apportionv1.Vote) (*apportionv1.SimulateResponse, bool) {
+			answers, ok := instead(vote)
+			return &apportionv1.SimulateResponse{Answers: answers}, ok
+		},
+	}
 }
 
 // ask makes a call.
@@ -34,6 +57,9 @@ func (q question[Q, A]) ask(ctx context.Context, c *Client, in Input, request Q)
 	within, cancel := c.within(ctx, q.kind)
 	defer cancel()
 	answer, at, err := q.made(within, c, in, request)
+	if err == nil && q.fault != nil {
+		err = q.fault(answer)
+	}
 	if err == nil {
 		return answer, origin{at: at}, nil
 	}
@@ -121,7 +147,7 @@ func (q question[Q, A]) instead(ctx context.Context, c *Client, by Fallback, in 
 			request.GetInput().Source = &apportionv1.Input_Snapshot{Snapshot: in.snapshot()}
 		}
 		answer, at, err := q.local(ctx, c, in, request)
-		return answer, at, err == nil
+		return answer, at, err == nil && (q.fault == nil || q.fault(answer) == nil)
 	case FailClosed:
 		answer, ok = q.answer(apportionv1.Vote_VOTE_REJECT)
 	case FailOpen:
@@ -277,7 +303,7 @@ func plainEnqueue(in Input, q EnqueueQuestion, vote apportionv1.Vote) (*apportio
 }
 
 // plainAllocatable gives all tasks the same answer, and never permits them to take from others.
-func plainAllocatable(q AllocatableQuestion, vote apportionv1.Vote) (*apportionv1.CheckAllocatableResponse, bool) {
+func plainAllocatable(q AllocatableQuestion, vote apportionv1.Vote) []*apportionv1.Answer {
 	verdicts := func(vote apportionv1.Vote) []*apportionv1.TaskVerdict {
 		if q.Jointly {
 			return []*apportionv1.TaskVerdict{{Verdict: &apportionv1.Verdict{Vote: vote}}}
@@ -288,15 +314,19 @@ func plainAllocatable(q AllocatableQuestion, vote apportionv1.Vote) (*apportionv
 		}
 		return list
 	}
-	response := &apportionv1.CheckAllocatableResponse{Allocatable: &apportionv1.AllocatableAnswer{Tasks: verdicts(vote)}}
+	answers := []*apportionv1.Answer{{Answer: &apportionv1.Answer_Allocatable{
+		Allocatable: &apportionv1.AllocatableAnswer{Tasks: verdicts(vote)},
+	}}}
 	if q.Preemptive {
-		response.Preemptive = &apportionv1.PreemptiveAnswer{Tasks: verdicts(apportionv1.Vote_VOTE_REJECT)}
+		answers = append(answers, &apportionv1.Answer{Answer: &apportionv1.Answer_Preemptive{
+			Preemptive: &apportionv1.PreemptiveAnswer{Tasks: verdicts(apportionv1.Vote_VOTE_REJECT)},
+		}})
 	}
-	return response, true
+	return answers
 }
 
 // plainNodes answers that no node fits.
-func plainNodes(in Input, q NodesQuestion) (*apportionv1.ScoreNodesResponse, bool) {
+func plainNodes(in Input, q NodesQuestion) []*apportionv1.Answer {
 	answer := &apportionv1.NodesAnswer{}
 	for range q.Tasks {
 		row := &apportionv1.TaskNodes{}
@@ -307,5 +337,5 @@ func plainNodes(in Input, q NodesQuestion) (*apportionv1.ScoreNodesResponse, boo
 		}
 		answer.Tasks = append(answer.Tasks, row)
 	}
-	return &apportionv1.ScoreNodesResponse{Nodes: answer}, true
+	return []*apportionv1.Answer{{Answer: &apportionv1.Answer_Nodes{Nodes: answer}}}
 }

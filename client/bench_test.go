@@ -202,7 +202,7 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("stream", func(b *testing.B) {
 		connection, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		require.NoError(b, err)
-		stream, err := apportionv1.NewApportionServiceClient(connection).RunSession(b.Context())
+		stream, err := apportionv1.NewDecisionServiceClient(connection).RunSession(b.Context())
 		require.NoError(b, err)
 		require.NoError(b, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: &apportionv1.Input{
 			Source: &apportionv1.Input_Snapshot{Snapshot: in.Snapshot}, Rule: &apportionv1.Input_Policy{Policy: in.Policy},

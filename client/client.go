@@ -46,7 +46,7 @@ type Client struct {
 	settings
 
 	// remote is nil in process. mirrored is the same service over a connection that sends the calls of each mirror to one replica.
-	remote, mirrored apportionv1.ApportionServiceClient
+	remote, mirrored *stubs
 	connections      []*grpc.ClientConn
 	engine           local
 	budget           budget
@@ -54,6 +54,20 @@ type Client struct {
 }
 
 var _ Decider = (*Client)(nil)
+
+// stubs are the calls of all services over one connection.
+type stubs struct {
+	apportionv1.DecisionServiceClient
+	apportionv1.SnapshotServiceClient
+	apportionv1.InsightServiceClient
+}
+
+func newStubs(connection grpc.ClientConnInterface) *stubs {
+	return &stubs{
+		apportionv1.NewDecisionServiceClient(connection), apportionv1.NewSnapshotServiceClient(connection),
+		apportionv1.NewInsightServiceClient(connection),
+	}
+}
 
 // InProcess returns a client that decides in the caller's own process, with the same engine and the same answers. Options about the network
 // have no effect.
@@ -81,7 +95,7 @@ func (c *Client) Health(ctx context.Context) error {
 	if c.connections == nil {
 		return nil
 	}
-	request := &healthv1.HealthCheckRequest{Service: apportionv1.ApportionService_ServiceDesc.ServiceName}
+	request := &healthv1.HealthCheckRequest{Service: apportionv1.DecisionService_ServiceDesc.ServiceName}
 	response, err := healthv1.NewHealthClient(c.connections[0]).Check(ctx, request)
 	if err != nil {
 		return err
@@ -126,8 +140,7 @@ func Dial(target string, opts ...Option) (*Client, error) {
 		c.connections = append(c.connections, connection)
 	}
 	c.engine = local{policies: c.policies}
-	c.remote = apportionv1.NewApportionServiceClient(c.connections[0])
-	c.mirrored = apportionv1.NewApportionServiceClient(c.connections[1])
+	c.remote, c.mirrored = newStubs(c.connections[0]), newStubs(c.connections[1])
 	c.counters = newCounters(c.meter)
 	return c, nil
 }
@@ -162,7 +175,7 @@ func (c *Client) Shares(ctx context.Context, in Input, asked SharesQuestion) (*S
 		step.Explain = &apportionv1.Explain{}
 	}
 	response, from, err := question[*apportionv1.EvaluateSharesRequest, *apportionv1.EvaluateSharesResponse]{
-		kind: KindShares, method: &method.EvaluateShares, call: apportionv1.ApportionServiceClient.EvaluateShares,
+		kind: KindShares, method: &method.EvaluateShares, call: (*stubs).EvaluateShares,
 		answer: unanswerable[*apportionv1.EvaluateSharesResponse],
 	}.ask(ctx, c, in, &apportionv1.EvaluateSharesRequest{Input: in.message(), Shares: step})
 	if err != nil {
@@ -181,7 +194,7 @@ func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (
 		step.Mode = apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION
 	}
 	response, from, err := question[*apportionv1.CheckEnqueueRequest, *apportionv1.CheckEnqueueResponse]{
-		kind: KindEnqueue, method: &method.CheckEnqueue, call: apportionv1.ApportionServiceClient.CheckEnqueue,
+		kind: KindEnqueue, method: &method.CheckEnqueue, call: (*stubs).CheckEnqueue,
 		answer: func(vote apportionv1.Vote) (*apportionv1.CheckEnqueueResponse, bool) {
 			return plainEnqueue(in, asked, vote)
 		},
@@ -195,22 +208,18 @@ func (c *Client) Enqueue(ctx context.Context, in Input, asked EnqueueQuestion) (
 // Allocatable decides whether the queues of tasks may use as much more as these request.
 func (c *Client) Allocatable(ctx context.Context, in Input, asked AllocatableQuestion) (*Allowances, error) {
 	tasks := &apportionv1.Selector{Names: asked.Tasks}
-	request := &apportionv1.CheckAllocatableRequest{
-		Input:       in.message(),
-		Allocatable: &apportionv1.AllocatableStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain},
-	}
+	allocatable := &apportionv1.AllocatableStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain}
 	if asked.Simulation {
-		request.Allocatable.Mode = apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION
+		allocatable.Mode = apportionv1.AccountingMode_ACCOUNTING_MODE_SIMULATION
 	}
+	steps := []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: allocatable}}}
 	if asked.Preemptive {
-		request.Preemptive = &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain}
+		preemptive := &apportionv1.PreemptiveStep{Tasks: tasks, Jointly: asked.Jointly, Explain: asked.Explain}
+		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: preemptive}})
 	}
-	response, from, err := question[*apportionv1.CheckAllocatableRequest, *apportionv1.CheckAllocatableResponse]{
-		kind: KindAllocatable, method: &method.CheckAllocatable, call: apportionv1.ApportionServiceClient.CheckAllocatable,
-		answer: func(vote apportionv1.Vote) (*apportionv1.CheckAllocatableResponse, bool) {
-			return plainAllocatable(asked, vote)
-		},
-	}.ask(ctx, c, in, request)
+	response, from, err := asking(KindAllocatable, func(vote apportionv1.Vote) ([]*apportionv1.Answer, bool) {
+		return plainAllocatable(asked, vote), true
+	}).ask(ctx, c, in, &apportionv1.SimulateRequest{Input: in.message(), Steps: steps})
 	if err != nil {
 		return nil, err
 	}
@@ -224,22 +233,17 @@ func (c *Client) Victims(ctx context.Context, in Input, asked VictimsQuestion) (
 	if asked.Candidates != nil {
 		candidates = &apportionv1.Selector{Names: asked.Candidates}
 	}
-	request := &apportionv1.SelectVictimsRequest{Input: in.message()}
+	step := &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
+		Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain, Room: asked.Room,
+	}}}
 	if asked.Preempt {
-		request.Question = &apportionv1.SelectVictimsRequest_Preempt{Preempt: &apportionv1.PreemptStep{
+		step = &apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: &apportionv1.PreemptStep{
 			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain,
-		}}
-	} else {
-		request.Question = &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{
-			Claimant: claimant, Candidates: candidates, EligibleOnly: asked.EligibleOnly, Explain: asked.Explain, Room: asked.Room,
-		}}
+		}}}
 	}
-	response, from, err := question[*apportionv1.SelectVictimsRequest, *apportionv1.SelectVictimsResponse]{
-		kind: KindVictims, method: &method.SelectVictims, call: apportionv1.ApportionServiceClient.SelectVictims,
-		answer: func(apportionv1.Vote) (*apportionv1.SelectVictimsResponse, bool) {
-			return &apportionv1.SelectVictimsResponse{Victims: &apportionv1.VictimsAnswer{Decided: true}}, true
-		},
-	}.ask(ctx, c, in, request)
+	response, from, err := asking(KindVictims, func(apportionv1.Vote) ([]*apportionv1.Answer, bool) {
+		return []*apportionv1.Answer{{Answer: &apportionv1.Answer_Reclaim{Reclaim: &apportionv1.VictimsAnswer{Decided: true}}}}, true
+	}).ask(ctx, c, in, &apportionv1.SimulateRequest{Input: in.message(), Steps: []*apportionv1.Step{step}})
 	if err != nil {
 		return nil, err
 	}
@@ -255,10 +259,11 @@ func (c *Client) ScoreNodes(ctx context.Context, in Input, asked NodesQuestion) 
 	if asked.Nodes != nil {
 		step.Nodes = &apportionv1.Selector{Names: asked.Nodes}
 	}
-	response, from, err := question[*apportionv1.ScoreNodesRequest, *apportionv1.ScoreNodesResponse]{
-		kind: KindNodes, method: &method.ScoreNodes, call: apportionv1.ApportionServiceClient.ScoreNodes,
-		answer: func(apportionv1.Vote) (*apportionv1.ScoreNodesResponse, bool) { return plainNodes(in, asked) },
-	}.ask(ctx, c, in, &apportionv1.ScoreNodesRequest{Input: in.message(), Nodes: step})
+	response, from, err := asking(KindNodes, func(apportionv1.Vote) ([]*apportionv1.Answer, bool) {
+		return plainNodes(in, asked), true
+	}).ask(ctx, c, in, &apportionv1.SimulateRequest{
+		Input: in.message(), Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Nodes{Nodes: step}}},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +277,7 @@ func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (
 		step.Jobs = &apportionv1.Selector{Names: asked.Jobs}
 	}
 	response, from, err := question[*apportionv1.ExplainRequest, *apportionv1.ExplainResponse]{
-		kind: KindExplain, method: &method.Explain, call: apportionv1.ApportionServiceClient.Explain,
+		kind: KindExplain, method: &method.Explain, call: (*stubs).Explain,
 		answer: unanswerable[*apportionv1.ExplainResponse],
 	}.ask(ctx, c, in, &apportionv1.ExplainRequest{Input: in.message(), Explain: step})
 	if err != nil {
@@ -284,7 +289,7 @@ func (c *Client) Explain(ctx context.Context, in Input, asked ExplainQuestion) (
 // Plan returns where the tasks of a job can be placed, and which tasks must be evicted for it.
 func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan, error) {
 	response, from, err := question[*apportionv1.PlanRequest, *apportionv1.PlanResponse]{
-		kind: KindPlan, method: &method.Plan, call: apportionv1.ApportionServiceClient.Plan,
+		kind: KindPlan, method: &method.Plan, call: (*stubs).Plan,
 		answer: unanswerable[*apportionv1.PlanResponse],
 	}.ask(ctx, c, in, &apportionv1.PlanRequest{Input: in.message(), Plan: asked.step()})
 	if err != nil {
@@ -296,7 +301,7 @@ func (c *Client) Plan(ctx context.Context, in Input, asked PlanQuestion) (*Plan,
 // Remedies returns the smallest changes that would make a waiting job run.
 func (c *Client) Remedies(ctx context.Context, in Input, asked RemediesQuestion) (*Remedies, error) {
 	response, from, err := question[*apportionv1.RemediesRequest, *apportionv1.RemediesResponse]{
-		kind: KindRemedies, method: &method.Remedies, call: apportionv1.ApportionServiceClient.Remedies,
+		kind: KindRemedies, method: &method.Remedies, call: (*stubs).Remedies,
 		answer: unanswerable[*apportionv1.RemediesResponse],
 	}.ask(ctx, c, in, &apportionv1.RemediesRequest{Input: in.message(), Remedies: asked.step()})
 	if err != nil {
@@ -308,7 +313,7 @@ func (c *Client) Remedies(ctx context.Context, in Input, asked RemediesQuestion)
 // Forecast returns when a waiting job starts, by chance.
 func (c *Client) Forecast(ctx context.Context, in Input, asked ForecastQuestion) (*Odds, error) {
 	response, from, err := question[*apportionv1.ForecastRequest, *apportionv1.ForecastResponse]{
-		kind: KindForecast, method: &method.Forecast, call: apportionv1.ApportionServiceClient.Forecast,
+		kind: KindForecast, method: &method.Forecast, call: (*stubs).Forecast,
 		answer: unanswerable[*apportionv1.ForecastResponse],
 	}.ask(ctx, c, in, &apportionv1.ForecastRequest{Input: in.message(), Forecast: asked.step()})
 	if err != nil {
@@ -320,7 +325,7 @@ func (c *Client) Forecast(ctx context.Context, in Input, asked ForecastQuestion)
 // Simulate runs steps in order, each on the state that the previous steps left. A failed step has an answer with an error.
 func (c *Client) Simulate(ctx context.Context, in Input, steps ...*apportionv1.Step) (*Simulation, error) {
 	response, from, err := question[*apportionv1.SimulateRequest, *apportionv1.SimulateResponse]{
-		kind: KindSimulate, method: &method.Simulate, call: apportionv1.ApportionServiceClient.Simulate,
+		kind: KindSimulate, method: &method.Simulate, call: (*stubs).Simulate,
 		answer: unanswerable[*apportionv1.SimulateResponse],
 	}.ask(ctx, c, in, &apportionv1.SimulateRequest{Input: in.message(), Steps: steps})
 	if err != nil {

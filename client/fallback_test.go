@@ -239,5 +239,5 @@ func TestCallsAreTraced(t *testing.T) {
 	for _, span := range recorder.Ended() {
 		names[span.Name()] = true
 	}
-	require.Contains(t, names, "Sent.apportion.v1.ApportionService.EvaluateShares")
+	require.Contains(t, names, "Sent.apportion.v1.DecisionService.EvaluateShares")
 }

@@ -325,7 +325,7 @@ func silent(ctx context.Context, conn *watchedConn, replica healthv1.HealthClien
 	asked := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, proof)
 	defer cancel()
-	_, err := replica.Check(waiting, &healthv1.HealthCheckRequest{Service: apportionv1.ApportionService_ServiceDesc.ServiceName})
+	_, err := replica.Check(waiting, &healthv1.HealthCheckRequest{Service: apportionv1.DecisionService_ServiceDesc.ServiceName})
 	if status.Code(err) != codes.DeadlineExceeded || !conn.silentSince(asked) {
 		return false
 	}

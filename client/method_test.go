@@ -17,16 +17,13 @@ import (
 
 // badQuestions are requests that, beside their input, ask nothing or something that cannot be answered.
 var badQuestions = map[string][]string{
-	"EvaluateShares":   {``, `shares { queues { indices: 99 } fields: 77 }`, `shares { jobs { names: "none" } }`},
-	"CheckEnqueue":     {``, `enqueue { mode: 9 }`, `enqueue { jobs { indices: 99 } }`},
-	"CheckAllocatable": {``, `allocatable { jointly: true }`, `allocatable { tasks { names: "none" } } preemptive { tasks { names: "none" } }`, `preemptive { tasks { indices: 99 } }`},
-	"SelectVictims":    {``, `reclaim {}`, `preempt {}`, `reclaim { claimant { names: "none" } candidates { indices: [1, 99] } }`, `preempt { claimant { indices: [0, 1] } }`},
-	"ScoreNodes":       {``, `nodes { tasks { names: "none" } nodes { names: "none" } }`},
-	"Explain":          {``, `explain { jobs { names: "none" } }`, `explain { jobs {} groups_only: true }`},
-	"Plan":             {``, `plan {}`, `plan { job { names: "none" } means: 9 }`},
-	"Forecast":         {``, `forecast {}`, `forecast { job { names: "none" } runs: 5000 }`},
-	"Remedies":         {``, `remedies {}`, `remedies { job { names: "none" } kinds: 99 }`},
-	"Simulate":         {``, `steps {}`, `steps { rollback { mark: 3 } } steps { add_job {} } steps { change { change { remove_jobs: "none" } } }`},
+	"EvaluateShares": {``, `shares { queues { indices: 99 } fields: 77 }`, `shares { jobs { names: "none" } }`},
+	"CheckEnqueue":   {``, `enqueue { mode: 9 }`, `enqueue { jobs { indices: 99 } }`},
+	"Explain":        {``, `explain { jobs { names: "none" } }`, `explain { jobs {} groups_only: true }`},
+	"Plan":           {``, `plan {}`, `plan { job { names: "none" } means: 9 }`},
+	"Forecast":       {``, `forecast {}`, `forecast { job { names: "none" } runs: 5000 }`},
+	"Remedies":       {``, `remedies {}`, `remedies { job { names: "none" } kinds: 99 }`},
+	"Simulate":       {``, `steps {}`, `steps { allocatable {} } steps { preemptive { tasks { indices: 99 } } } steps { reclaim {} } steps { preempt { claimant { indices: [0, 1] } } } steps { nodes { tasks { names: "none" } } }`, `steps { rollback { mark: 3 } } steps { add_job {} } steps { change { change { remove_jobs: "none" } } }`},
 }
 
 func TestBadRequestsFailInProcessAsTheyDoAtTheService(t *testing.T) {
@@ -36,9 +33,6 @@ func TestBadRequestsFailInProcessAsTheyDoAtTheService(t *testing.T) {
 	direct := s.Direct()
 	badRequests(t, c, &method.EvaluateShares, direct.EvaluateShares)
 	badRequests(t, c, &method.CheckEnqueue, direct.CheckEnqueue)
-	badRequests(t, c, &method.CheckAllocatable, direct.CheckAllocatable)
-	badRequests(t, c, &method.SelectVictims, direct.SelectVictims)
-	badRequests(t, c, &method.ScoreNodes, direct.ScoreNodes)
 	badRequests(t, c, &method.Explain, direct.Explain)
 	badRequests(t, c, &method.Plan, direct.Plan)
 	badRequests(t, c, &method.Remedies, direct.Remedies)

@@ -20,7 +20,7 @@ import (
 
 // scripted is a service whose sessions do what a test says.
 type scripted struct {
-	apportionv1.UnimplementedApportionServiceServer
+	apportionv1.UnimplementedDecisionServiceServer
 
 	session func(grpc.BidiStreamingServer[apportionv1.RunSessionRequest, apportionv1.RunSessionResponse]) error
 	calls   atomic.Int32
@@ -40,7 +40,7 @@ func (s *scripted) play(t *testing.T, options ...client.Option) (c *client.Clien
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer()
-	apportionv1.RegisterApportionServiceServer(server, s)
+	apportionv1.RegisterDecisionServiceServer(server, s)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	dialer := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })

@@ -5,8 +5,6 @@ import (
 	_ "embed"
 
 	"google.golang.org/grpc/metadata"
-
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // RoutingHeader is the name of the metadata that a Mirror sends with each of its calls. Its value is a random constant of the mirror. A
@@ -33,7 +31,7 @@ func (m *Mirror) route(ctx context.Context) context.Context {
 }
 
 // replica returns the service for a call with ctx.
-func (c *Client) replica(ctx context.Context) apportionv1.ApportionServiceClient {
+func (c *Client) replica(ctx context.Context) *stubs {
 	if ctx.Value(routed{}) != nil {
 		return c.mirrored
 	}

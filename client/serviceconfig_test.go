@@ -26,7 +26,7 @@ import (
 )
 
 // plainly asks through gRPC alone, as a client in another language does.
-func plainly(t *testing.T, config string, replicas ...*replica) apportionv1.ApportionServiceClient {
+func plainly(t *testing.T, config string, replicas ...*replica) apportionv1.DecisionServiceClient {
 	t.Helper()
 	names := manual.NewBuilderWithScheme("plain")
 	names.InitialState(addresses(replicas...))
@@ -34,7 +34,7 @@ func plainly(t *testing.T, config string, replicas ...*replica) apportionv1.Appo
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	return apportionv1.NewApportionServiceClient(conn)
+	return apportionv1.NewDecisionServiceClient(conn)
 }
 
 // An answer that is under way at a replica that is lost comes from a survivor, even if that one is busy and refuses the call at first.
@@ -178,5 +178,5 @@ func TestTheDocumentedServiceConfigIsTheOneShipped(t *testing.T) {
 		} `json:"healthCheckConfig"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(client.ServiceConfig()), &config))
-	require.Equal(t, apportionv1.ApportionService_ServiceDesc.ServiceName, config.HealthCheckConfig.ServiceName)
+	require.Equal(t, apportionv1.DecisionService_ServiceDesc.ServiceName, config.HealthCheckConfig.ServiceName)
 }

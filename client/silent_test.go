@@ -171,7 +171,7 @@ func counted(calls *atomic.Int32, slow time.Duration) service.Options {
 	return service.Options{Unary: []grpc.UnaryServerInterceptor{func(
 		ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 	) (any, error) {
-		if info.FullMethod != apportionv1.ApportionService_EvaluateShares_FullMethodName {
+		if info.FullMethod != apportionv1.DecisionService_EvaluateShares_FullMethodName {
 			return handle(ctx, request)
 		}
 		calls.Add(1)

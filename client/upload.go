@@ -108,9 +108,7 @@ func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.S
 	}
 	ctx, cancel := c.within(ctx, KindUpload)
 	defer cancel()
-	response, err := again(ctx, c, KindUpload, func() (*apportionv1.GetSnapshotResponse, error) {
-		return c.remote.GetSnapshot(ctx, &apportionv1.GetSnapshotRequest{Name: name})
-	})
+	u, err := again(ctx, c, KindUpload, func() (*downloaded, error) { return c.download(ctx, name) })
 	if status.Code(err) == codes.PermissionDenied {
 		if part, view := c.shown(ctx, name); part != nil {
 			return part, view, nil
@@ -119,12 +117,47 @@ func (c *Client) Kept(ctx context.Context, name string) (*Upload, *apportionv1.S
 	if err != nil {
 		return nil, nil, err
 	}
-	// The bytes equal those of the service if both use the same encoding. Otherwise the first question sends them.
-	data, err := proto.Marshal(response.GetSnapshot())
-	if err != nil {
+	snapshot := &apportionv1.Snapshot{}
+	if err := proto.Unmarshal(u.data, snapshot); err != nil {
 		return nil, nil, err
 	}
-	return &Upload{snapshot: response.GetSnapshot(), digest: decode.Digest(data), data: data}, response.GetView(), nil
+	return &Upload{snapshot: snapshot, digest: u.view.GetDigest(), data: u.data}, u.view, nil
+}
+
+// downloaded is a snapshot of the service as it came.
+type downloaded struct {
+	view *apportionv1.SnapshotView
+	data []byte
+}
+
+// download returns the newest version of a snapshot that the service maintains. Its digest is that of its bytes.
+func (c *Client) download(ctx context.Context, name string) (*downloaded, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.remote.DownloadSnapshot(ctx, &apportionv1.DownloadSnapshotRequest{
+		Source: &apportionv1.DownloadSnapshotRequest_Name{Name: name},
+	})
+	if err != nil {
+		return nil, err
+	}
+	d := &downloaded{}
+	for {
+		response, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if header := response.GetHeader(); header != nil {
+			d.view = header.GetView()
+		}
+		d.data = append(d.data, response.GetChunk().GetData()...)
+	}
+	if digest := decode.Digest(d.data); digest != d.view.GetDigest() {
+		return nil, status.Error(codes.DataLoss, "the bytes of snapshot "+name+" have the digest "+digest+", not "+d.view.GetDigest())
+	}
+	return d, nil
 }
 
 // Views returns the age and completeness of the snapshots that the service maintains and the caller may use, sorted by name. In process
@@ -135,10 +168,28 @@ func (c *Client) Views(ctx context.Context) ([]*apportionv1.SnapshotView, error)
 	}
 	ctx, cancel := c.within(ctx, KindUpload)
 	defer cancel()
-	response, err := again(ctx, c, KindUpload, func() (*apportionv1.ListSnapshotsResponse, error) {
-		return c.remote.ListSnapshots(ctx, &apportionv1.ListSnapshotsRequest{})
+	var views []*apportionv1.SnapshotView
+	for request := new(apportionv1.ListSnapshotsRequest); ; {
+		page, err := again(ctx, c, KindUpload, func() (*apportionv1.ListSnapshotsResponse, error) {
+			return c.remote.ListSnapshots(ctx, request)
+		})
+		views = append(views, page.GetSnapshots()...)
+		if request.PageToken = page.GetNextPageToken(); err != nil || request.GetPageToken() == "" {
+			return views, err
+		}
+	}
+}
+
+// Server returns what the service is: versions, policies, limits and services. In process there is none.
+func (c *Client) Server(ctx context.Context) (*apportionv1.GetServerInfoResponse, error) {
+	if c.remote == nil {
+		return nil, status.Error(codes.FailedPrecondition, "no service is asked")
+	}
+	ctx, cancel := c.within(ctx, KindUpload)
+	defer cancel()
+	return again(ctx, c, KindUpload, func() (*apportionv1.GetServerInfoResponse, error) {
+		return c.remote.GetServerInfo(ctx, &apportionv1.GetServerInfoRequest{})
 	})
-	return response.GetSnapshots(), err
 }
 
 // Snapshot returns the uploaded snapshot.

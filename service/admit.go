@@ -90,8 +90,8 @@ func endCall(ctx context.Context, cause error) {
 }
 
 // bounded lets a call be ended whose first message does not come in time, or, if it is unary, whose answer does not within CallTime.
-func bounded(ctx context.Context, method string) context.Context {
-	if !contracted[method] {
+func bounded(ctx context.Context, path string) context.Context {
+	if method.At(path) == nil {
 		return ctx
 	}
 	// It ends with the call, whose context is its parent.
@@ -99,25 +99,13 @@ func bounded(ctx context.Context, method string) context.Context {
 	return context.WithValue(ctx, endKey{}, end)
 }
 
-// contracted holds the full names of the methods of the contract.
-var contracted = func() map[string]bool {
-	names, of := map[string]bool{}, &apportionv1.ApportionService_ServiceDesc
-	for i := range of.Methods {
-		names["/"+of.ServiceName+"/"+of.Methods[i].MethodName] = true
-	}
-	for i := range of.Streams {
-		names["/"+of.ServiceName+"/"+of.Streams[i].StreamName] = true
-	}
-	return names
-}()
-
 // otherMethod stands for every method that the server does not have, so that callers cannot make up labels.
 const otherMethod = "other"
 
-// methodsOf lists the full names of a server's methods.
-func methodsOf(server *grpc.Server) map[string]bool {
+// methodsOf lists the full names of the methods of services.
+func methodsOf(services map[string]grpc.ServiceInfo) map[string]bool {
 	methods := map[string]bool{}
-	for service, description := range server.GetServiceInfo() {
+	for service, description := range services {
 		for _, method := range description.Methods {
 			methods["/"+service+"/"+method.Name] = true
 		}
@@ -139,7 +127,7 @@ func (s *Server) refuse(ctx context.Context, method string, err error) {
 // uncounted reports whether calls of a method are not counted: sessions last and are counted on their own; health and reflection are no
 // work.
 func uncounted(method string) bool {
-	return method == apportionv1.ApportionService_RunSession_FullMethodName || quiet(method)
+	return method == apportionv1.DecisionService_RunSession_FullMethodName || quiet(method)
 }
 
 // begin counts a call whose headers have come, until end is called, or refuses it.
@@ -153,9 +141,12 @@ func (s *Server) begin(ctx context.Context, method string) (end func(), err erro
 // quiet reports whether a method is asked all the time and says nothing of interest: health and reflection.
 func quiet(method string) bool { return strings.HasPrefix(method, "/grpc.") }
 
-// rankOf is which work of a method comes first.
-func rankOf(name string) admission.Rank {
-	if name == method.Simulate.Name {
+// fewSteps is the number of steps up to which a simulation is a single question: what a queue may use, and what it may take from others.
+const fewSteps = 2
+
+// rankOf is which work of a method with so many steps comes first.
+func rankOf(name string, steps int) admission.Rank {
+	if name == method.Simulate.Name && steps > fewSteps {
 		return admission.Simulation
 	}
 	return admission.Decision

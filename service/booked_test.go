@@ -279,7 +279,7 @@ func TestWhatIsBookedForASnapshotIsWhatItTakes(t *testing.T) {
 func TestACallThatIsRefusedIsNotCountedOn(t *testing.T) {
 	s, err := New(Options{Overload: admission.Options{Calls: 2}})
 	require.NoError(t, err)
-	const method = apportionv1.ApportionService_EvaluateShares_FullMethodName
+	const method = apportionv1.DecisionService_EvaluateShares_FullMethodName
 	var ends []func()
 	for range 2 {
 		end, err := s.begin(t.Context(), method)
@@ -290,7 +290,7 @@ func TestACallThatIsRefusedIsNotCountedOn(t *testing.T) {
 		_, err := s.begin(t.Context(), method)
 		require.ErrorContains(t, err, "too many calls have begun")
 	}
-	_, err = s.begin(t.Context(), apportionv1.ApportionService_RunSession_FullMethodName)
+	_, err = s.begin(t.Context(), apportionv1.DecisionService_RunSession_FullMethodName)
 	require.NoError(t, err, "sessions are counted apart")
 	for _, end := range ends {
 		end()

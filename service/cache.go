@@ -36,6 +36,8 @@ type entry struct {
 	gone   bool
 	// viewed returns how old and complete it is, if it is a version of a kept snapshot; else it is nil.
 	viewed func() *apportionv1.SnapshotView
+	// data are its bytes, if it is a version of a kept snapshot; else they are nil.
+	data []byte
 	// kept is the name of the kept snapshot of which it is a version, or from which changes made it; else it is empty.
 	kept string
 	// held says that the program of the server gave it, not its callers.

@@ -105,7 +105,7 @@ func everyKindOfCall(t *testing.T, r *replica) {
 	require.NoError(t, reflection.CloseSend())
 	_, err = reflection.Recv()
 	require.Error(t, err)
-	for _, method := range []string{"/of.another/Service", "/apportion.v1.ApportionService/Unheard"} {
+	for _, method := range []string{"/of.another/Service", "/apportion.v1.DecisionService/Unheard"} {
 		require.Equal(t, codes.Unimplemented, status.Code(r.conn.Invoke(ctx, method, &emptypb.Empty{}, &emptypb.Empty{})))
 	}
 }
@@ -153,7 +153,7 @@ func TestAUnaryCallWhoseMessageDoesNotComeIsEnded(t *testing.T) {
 		r := start(t, service.Options{Deadline: setting.Deadline{Call: 10 * time.Second, Message: 20 * time.Second}})
 		began := time.Now()
 		// A stream to a unary method that sends nothing.
-		stream, err := r.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName)
+		stream, err := r.conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, apportionv1.DecisionService_Simulate_FullMethodName)
 		require.NoError(t, err)
 		fields, _ := requireFault(t, stream.RecvMsg(&apportionv1.SimulateResponse{}), codes.DeadlineExceeded, "LIMIT_EXCEEDED")
 		require.Equal(t, "deadline.message", fields["limit"])
@@ -170,7 +170,7 @@ func TestACallWhoseAnswerIsNotReadHoldsNoPlace(t *testing.T) {
 		conn, err := net.Dial("tcp", address)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, conn.Close()) })
-		framer := begin(t, conn, apportionv1.ApportionService_Simulate_FullMethodName, nil, nil, http2.Setting{ID: http2.SettingInitialWindowSize})
+		framer := begin(t, conn, apportionv1.DecisionService_Simulate_FullMethodName, nil, nil, http2.Setting{ID: http2.SettingInitialWindowSize})
 		require.NoError(t, framer.WriteData(1, true, message))
 	}
 	client := connect(t, address)

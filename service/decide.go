@@ -21,23 +21,6 @@ func (c *call) CheckEnqueue(ctx context.Context, r *apportionv1.CheckEnqueueRequ
 	return answered(ctx, c, &method.CheckEnqueue, r)
 }
 
-// CheckAllocatable decides which tasks' queues may use that much more, and which may take it from others.
-func (c *call) CheckAllocatable(
-	ctx context.Context, r *apportionv1.CheckAllocatableRequest,
-) (*apportionv1.CheckAllocatableResponse, error) {
-	return answered(ctx, c, &method.CheckAllocatable, r)
-}
-
-// SelectVictims returns the tasks that a task may evict.
-func (c *call) SelectVictims(ctx context.Context, r *apportionv1.SelectVictimsRequest) (*apportionv1.SelectVictimsResponse, error) {
-	return answered(ctx, c, &method.SelectVictims, r)
-}
-
-// ScoreNodes returns the nodes on which tasks fit, with scores.
-func (c *call) ScoreNodes(ctx context.Context, r *apportionv1.ScoreNodesRequest) (*apportionv1.ScoreNodesResponse, error) {
-	return answered(ctx, c, &method.ScoreNodes, r)
-}
-
 // Explain explains why jobs wait.
 func (c *call) Explain(ctx context.Context, r *apportionv1.ExplainRequest) (*apportionv1.ExplainResponse, error) {
 	return answered(ctx, c, &method.Explain, r)
@@ -157,7 +140,7 @@ func (d *decision) exit() {
 // enter waits for the call's turn.
 func (d *decision) enter() (err error) {
 	s := d.call.server
-	d.leave, err = s.enter(d.progress, rankOf(d.name), d.call.memory(d.progress.ctx, d.input, d.steps))
+	d.leave, err = s.enter(d.progress, rankOf(d.name, len(d.steps)), d.call.memory(d.progress.ctx, d.input, d.steps))
 	return err
 }
 

@@ -206,7 +206,7 @@ var _ encoding.CodecV2 = garbage{}
 
 func TestBytesThatAreNoMessageAreTheCallersFault(t *testing.T) {
 	r := start(t, service.Options{})
-	err := r.conn.Invoke(t.Context(), apportionv1.ApportionService_Simulate_FullMethodName,
+	err := r.conn.Invoke(t.Context(), apportionv1.DecisionService_Simulate_FullMethodName,
 		&apportionv1.SimulateRequest{}, &apportionv1.SimulateResponse{}, grpc.ForceCodecV2(garbage{}))
 	requireFault(t, err, codes.InvalidArgument, "INVALID_REQUEST")
 }
@@ -227,7 +227,7 @@ func TestAPanicIsLoggedAndTellsTheCallerNothing(t *testing.T) {
 	require.Contains(t, log.String(), "secret of the house")
 	require.Contains(t, log.String(), `"grpc_code":"Internal"`)
 	require.Equal(t, 1.0, metric(t, r, "apportion_panics_recovered_total"))
-	require.Equal(t, 1.0, metric(t, r, "grpc_server_call_duration_seconds", "grpc_method", "apportion.v1.ApportionService/Simulate", "grpc_status", "INTERNAL"))
+	require.Equal(t, 1.0, metric(t, r, "grpc_server_call_duration_seconds", "grpc_method", "apportion.v1.DecisionService/Simulate", "grpc_status", "INTERNAL"))
 }
 
 // metric returns the value of a counter with these labels.
@@ -266,7 +266,7 @@ func metric(t *testing.T, r *replica, name string, labels ...string) float64 {
 func TestACallOfAnotherTransportIsInterceptedBeforeTheServerServes(t *testing.T) {
 	s, err := service.New(service.Options{})
 	require.NoError(t, err)
-	_, err = s.Call(t.Context(), apportionv1.ApportionService_Simulate_FullMethodName, nil,
+	_, err = s.Call(t.Context(), apportionv1.DecisionService_Simulate_FullMethodName, nil,
 		func(context.Context, any) (any, error) { panic("broken") })
 	requireFault(t, err, codes.Internal, "INTERNAL")
 }

@@ -17,9 +17,11 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
@@ -54,18 +56,27 @@ func requireTheirs(t *testing.T, err error) {
 	}
 }
 
+// unary returns the calls with one request and one response.
+func unary() (calls []protoreflect.MethodDescriptor) {
+	for _, call := range method.Calls() {
+		if method.IsUnary(call) {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
 func FuzzEachCallTakesAnyMessage(f *testing.F) {
-	methods := apportionv1.ApportionService_ServiceDesc.Methods
-	for i := range methods {
+	calls := unary()
+	for i := range calls {
 		request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Inline(servicetest.Snapshot(uint64(i)), servicetest.Proportion())}
 		data, err := proto.Marshal(request)
 		require.NoError(f, err)
 		f.Add(byte(i), data)
 	}
 	r := limited(f)
-	f.Fuzz(func(t *testing.T, method byte, data []byte) {
-		name := "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/" + methods[int(method)%len(methods)].MethodName
-		requireTheirs(t, r.Conn.Invoke(t.Context(), name, data, nil, grpc.ForceCodecV2(raw{})))
+	f.Fuzz(func(t *testing.T, call byte, data []byte) {
+		requireTheirs(t, r.Conn.Invoke(t.Context(), method.PathOf(calls[int(call)%len(calls)]), data, nil, grpc.ForceCodecV2(raw{})))
 	})
 }
 
@@ -86,11 +97,11 @@ func FuzzEveryStepIsAnsweredOrRefused(f *testing.F) {
 	}
 	r := limited(f)
 	for _, input := range inputs {
-		require.NoError(f, r.Conn.Invoke(f.Context(), apportionv1.ApportionService_Simulate_FullMethodName, input, nil, grpc.ForceCodecV2(raw{})))
+		require.NoError(f, r.Conn.Invoke(f.Context(), apportionv1.DecisionService_Simulate_FullMethodName, input, nil, grpc.ForceCodecV2(raw{})))
 	}
 	f.Fuzz(func(t *testing.T, policy byte, steps []byte) {
 		message := append(append([]byte(nil), inputs[int(policy)%len(inputs)]...), steps...)
-		requireTheirs(t, r.Conn.Invoke(t.Context(), apportionv1.ApportionService_Simulate_FullMethodName, message, nil, grpc.ForceCodecV2(raw{})))
+		requireTheirs(t, r.Conn.Invoke(t.Context(), apportionv1.DecisionService_Simulate_FullMethodName, message, nil, grpc.ForceCodecV2(raw{})))
 	})
 }
 
@@ -121,7 +132,7 @@ func FuzzAConnectionTakesAnyBytes(f *testing.F) {
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
 		_, _ = io.Copy(io.Discard, conn)
 		require.NoError(t, conn.Close())
-		_, err = apportionv1.NewApportionServiceClient(good).Simulate(t.Context(), emptyRequest())
+		_, err = apportionv1.NewDecisionServiceClient(good).Simulate(t.Context(), emptyRequest())
 		require.NoError(t, err)
 	})
 }

@@ -22,7 +22,9 @@ import (
 // call is one call of the contract. gRPC's generated code decodes the request and then calls the method of this value, so a method finds
 // the bytes that were received beside the decoded request in its receiver.
 type call struct {
-	apportionv1.UnimplementedApportionServiceServer
+	apportionv1.UnimplementedDecisionServiceServer
+	apportionv1.UnimplementedSnapshotServiceServer
+	apportionv1.UnimplementedInsightServiceServer
 
 	server *Server
 	// messages is nil for a call of this process. Where transported, another transport than gRPC receives and sends.
@@ -42,14 +44,26 @@ type call struct {
 	settled bool
 }
 
-// Direct answers calls of this process, without interceptors.
-func (s *Server) Direct() apportionv1.ApportionServiceServer { return &call{server: s} }
+// Calls are the calls of all services of the contract.
+type Calls interface {
+	apportionv1.DecisionServiceServer
+	apportionv1.SnapshotServiceServer
+	apportionv1.InsightServiceServer
+}
 
-// serviceDesc is the contract's service; its handlers receive the messages themselves.
+// described are the services of the contract as gRPC describes them.
+var described = []*grpc.ServiceDesc{
+	&apportionv1.DecisionService_ServiceDesc, &apportionv1.SnapshotService_ServiceDesc, &apportionv1.InsightService_ServiceDesc,
+}
+
+// Direct answers calls of this process, without interceptors.
+func (s *Server) Direct() Calls { return &call{server: s} }
+
+// served is a service of the contract whose handlers receive the messages themselves.
 //
 // nolint:contextcheck,nolintlint // The context of a call is its stream's, never one with which the server was made.
-func (s *Server) serviceDesc() *grpc.ServiceDesc {
-	d := apportionv1.ApportionService_ServiceDesc
+func (s *Server) served(of *grpc.ServiceDesc) *grpc.ServiceDesc {
+	d := *of
 	d.Methods = append([]grpc.MethodDesc(nil), d.Methods...)
 	for i := range d.Methods {
 		method := &d.Methods[i]
@@ -201,8 +215,11 @@ type messageStream struct {
 func (s *messageStream) begun() (came func()) {
 	limit := &s.call.server.options.Limit
 	within, fault := limit.SessionIdle, func() error { return sessionIdle(limit.SessionIdle) }
-	if s.method == apportionv1.ApportionService_UploadSnapshot_FullMethodName {
+	switch s.method {
+	case apportionv1.SnapshotService_UploadSnapshot_FullMethodName:
 		within, fault = limit.UploadTime, func() error { return uploadLate(limit.UploadTime) }
+	case apportionv1.SnapshotService_DownloadSnapshot_FullMethodName:
+		within, fault = s.call.server.MessageTime(), s.call.server.MessageLate
 	}
 	if within < 0 {
 		return func() {}

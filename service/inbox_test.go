@@ -80,16 +80,16 @@ func serveOn(t *testing.T, options service.Options, listener net.Listener) (*ser
 	return server, read
 }
 
-func connect(t *testing.T, address string, options ...grpc.DialOption) apportionv1.ApportionServiceClient {
+func connect(t *testing.T, address string, options ...grpc.DialOption) apportionv1.DecisionServiceClient {
 	t.Helper()
 	conn, err := grpc.NewClient(address, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	return apportionv1.NewApportionServiceClient(conn)
+	return apportionv1.NewDecisionServiceClient(conn)
 }
 
 // connectTo connects to a listener in memory.
-func connectTo(t *testing.T, listener *bufconn.Listener) apportionv1.ApportionServiceClient {
+func connectTo(t *testing.T, listener *bufconn.Listener) apportionv1.DecisionServiceClient {
 	t.Helper()
 	return connect(t, "passthrough:memory",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
@@ -175,7 +175,7 @@ func TestOneIdentitysMessagesLeaveRoomForThoseOfAnother(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, conn.Close()) })
 			// A message of a MiB, of which two bytes come.
-			begin(t, conn, "/apportion.v1.ApportionService/EvaluateShares", map[string]string{"who": "greedy"}, []byte{0, 0, 16, 0, 0, 10, 10})
+			begin(t, conn, "/apportion.v1.DecisionService/EvaluateShares", map[string]string{"who": "greedy"}, []byte{0, 0, 16, 0, 0, 10, 10})
 		}
 		synctest.Wait()
 		require.Equal(t, 2.0*(1<<20), gauge(t, server, "apportion_message_bytes"))
@@ -197,7 +197,7 @@ func TestACompressedMessageIsReadAsAnyOther(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, gauge(t, r.server, "apportion_message_bytes"))
 	require.Equal(t, 1.0, metric(t, r, "grpc_server_call_rcvd_total_compressed_message_size_bytes",
-		"grpc_method", "apportion.v1.ApportionService/EvaluateShares", "grpc_status", "OK"))
+		"grpc_method", "apportion.v1.DecisionService/EvaluateShares", "grpc_status", "OK"))
 }
 
 func TestHealthTakesNoLargeMessages(t *testing.T) {

@@ -61,7 +61,7 @@ func (p *policies) read(data []byte) (rule, bool) {
 		if proto.Unmarshal(data, policy) != nil {
 			return rule{}, false
 		}
-		return rule{policy, decode.PolicyDigest(policy)}, true
+		return rule{policy: policy, digest: decode.PolicyDigest(policy)}, true
 	})
 }
 

@@ -55,7 +55,6 @@ const (
 type version struct {
 	*entry
 
-	data []byte
 	// view is as of when the version was put, or replaced.
 	view *apportionv1.SnapshotView
 }
@@ -97,9 +96,9 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	bytes := decode.OwnBytes(m) + int64(len(data)) + entryBytes
 	// It is not in the cache's lists, and the cache pools no sessions of it.
 	e := &entry{
-		key: entryKey{digest: digest}, model: m, cluster: decode.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true,
+		key: entryKey{digest: digest}, model: m, cluster: decode.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true, data: data,
 	}
-	next := &version{entry: e, data: data, view: proto.CloneOf(view)}
+	next := &version{entry: e, view: proto.CloneOf(view)}
 	next.view.Name, next.view.Digest = k.name, digest
 	e.viewed = func() *apportionv1.SnapshotView { return k.viewOf(next) }
 	k.mutex.Lock()
@@ -279,74 +278,3 @@ func (s *Server) keptVersion(ctx context.Context, digest string) *entry {
 	}
 	return nil
 }
-
-// ListSnapshots lists the snapshots that the caller may use.
-func (c *call) ListSnapshots(ctx context.Context, _ *apportionv1.ListSnapshotsRequest) (*apportionv1.ListSnapshotsResponse, error) {
-	s := c.server
-	kept, _ := s.kept.Load().(map[string]*Kept)
-	out := &apportionv1.ListSnapshotsResponse{PolicyNames: slices.Sorted(maps.Keys(*s.rules.Load()))}
-	for _, name := range slices.Sorted(maps.Keys(kept)) {
-		k := kept[name]
-		v := k.latest()
-		if s.mayAsk(ctx, name) != nil || s.permit(ctx, func() string { return k.clusterOf(v) }) != nil {
-			continue
-		}
-		view := k.viewOf(v)
-		if v != nil && s.ownedBy(ctx, v.entry) != nil {
-			new(Audience).redact(view)
-		}
-		out.Snapshots = append(out.Snapshots, view)
-	}
-	return out, nil
-}
-
-// GetSnapshot returns the newest version of a kept snapshot.
-func (c *call) GetSnapshot(ctx context.Context, r *apportionv1.GetSnapshotRequest) (*apportionv1.GetSnapshotResponse, error) {
-	response, err := c.getSnapshot(ctx, r)
-	if err != nil {
-		return nil, c.server.fail(ctx, err)
-	}
-	return response, nil
-}
-
-func (c *call) getSnapshot(ctx context.Context, r *apportionv1.GetSnapshotRequest) (*apportionv1.GetSnapshotResponse, error) {
-	s := c.server
-	if r.GetName() == "" {
-		return nil, invalidRequest("name", "no snapshot is named")
-	}
-	v, err := s.newestOf(ctx, r.GetName(), "name")
-	if err != nil {
-		return nil, err
-	}
-	s.keptNamed(r.GetName()).hold(v, TenantOf(ctx))
-	out := &apportionv1.GetSnapshotResponse{View: v.viewed()}
-	if r.GetKnownDigest() == v.key.digest {
-		return out, nil
-	}
-	if most := int(s.options.Limit.AnswerBytes); len(v.data) > most {
-		return nil, &decode.Fault{
-			Code: codes.OutOfRange, Reason: apportionv1.ErrorReason_ERROR_REASON_ANSWER_TOO_LARGE,
-			Text: "the snapshot has " + strconv.Itoa(len(v.data)) + " bytes, at most " + strconv.Itoa(most) + " are sent",
-		}
-	}
-	limited, cancel := c.limited(ctx)
-	defer cancel()
-	p := follow(limited)
-	leave, err := s.enter(p, admission.Decision, decodedSnapshot*int64(len(v.data)))
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	reply, err := c.reserve(ctx)
-	if err == nil {
-		err = reply.grow(ctx, p.turn, int64(len(v.data)+proto.Size(out.View)+fieldBytes), s.outbox.patience)
-	}
-	if err != nil {
-		return nil, err
-	}
-	out.Snapshot = &apportionv1.Snapshot{}
-	return out, proto.Unmarshal(v.data, out.Snapshot)
-}
-
-// decodedSnapshot is the maximum size of a snapshot as decoded messages, as a multiple of its encoded size.
-const decodedSnapshot = 40

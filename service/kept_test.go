@@ -3,6 +3,9 @@ package service_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +16,10 @@ import (
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
@@ -78,11 +84,11 @@ func TestAKeptSnapshotAnswersByNameAsItWouldInline(t *testing.T) {
 
 func TestACallerThatFetchesEachVersionDropsNoVersionOfOthers(t *testing.T) {
 	server, dial := inMemory(t, service.Options{Tap: []tap.ServerInHandle{byHeader}})
-	k, c := server.Keep("cluster", "", asOfAnHourAgo), apportionv1.NewApportionServiceClient(reader(t, dial))
+	k, c := server.Keep("cluster", "", asOfAnHourAgo), servicetest.Over(reader(t, dial))
 	get := func(who string) string {
-		got, err := c.GetSnapshot(as(t, who), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+		got, err := c.Named(as(t, who), "cluster")
 		require.NoError(t, err)
-		return got.GetView().GetDigest()
+		return got.View.GetDigest()
 	}
 	keep(t, k, servicetest.Snapshot(0))
 	held := get("modest")
@@ -119,7 +125,7 @@ func TestTheLastTwoVersionsAreFoundByDigest(t *testing.T) {
 	require.NoError(t, ask(digests[1]))
 	require.NoError(t, ask(digests[2]))
 
-	_, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	_, err := r.Named(t.Context(), "cluster")
 	require.NoError(t, err)
 	for seed := range uint64(3) {
 		keep(t, k, servicetest.Snapshot(10+seed))
@@ -128,25 +134,118 @@ func TestTheLastTwoVersionsAreFoundByDigest(t *testing.T) {
 	requireFault(t, ask(digests[1]), codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
 }
 
-func TestAKeptSnapshotIsListedAndSentWhole(t *testing.T) {
-	r := servicetest.Start(t, service.Options{Policies: map[string]*apportionv1.Policy{"p": servicetest.Proportion()}})
+func TestAKeptSnapshotIsListedAndSentAsItsBytes(t *testing.T) {
+	r := servicetest.Start(t, service.Options{})
 	k := r.Server.Keep("cluster", "", asOfAnHourAgo)
 	list, err := r.ListSnapshots(t.Context(), &apportionv1.ListSnapshotsRequest{})
 	require.NoError(t, err)
-	require.Contains(t, list.GetPolicyNames(), "p")
-	require.Contains(t, list.GetPolicyNames(), "volcano", "every server has the presets")
 	require.Empty(t, list.GetSnapshots()[0].GetDigest())
+	_, err = r.Named(t.Context(), "cluster")
+	requireFault(t, err, codes.Unavailable, "SNAPSHOT_NOT_READY")
 
-	snapshot := servicetest.Snapshot(1)
+	shape := generate.Standard()
+	shape.Jobs, shape.Tasks, shape.UIDs = 2000, 40_000, true
+	snapshot := generate.Snapshot(shape)
 	keep(t, k, snapshot)
-	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	got, err := r.Named(t.Context(), "cluster")
 	require.NoError(t, err)
-	require.True(t, proto.Equal(snapshot, got.GetSnapshot()))
-	again, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster", KnownDigest: got.GetView().GetDigest()})
+	require.True(t, proto.Equal(snapshot, got.Snapshot))
+	require.Greater(t, got.Chunks, 1)
+	require.Equal(t, decode.Digest(got.Data), got.View.GetDigest(), "the digest is that of the bytes")
+	keep(t, k, servicetest.Snapshot(1))
+	again, err := r.Download(t.Context(), digested(got.View.GetDigest()))
 	require.NoError(t, err)
-	require.Nil(t, again.GetSnapshot())
-	_, err = r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{})
-	requireFault(t, err, codes.InvalidArgument, "INVALID_REQUEST")
+	require.Equal(t, got.Data, again.Data)
+}
+
+func TestWhatCannotBeDownloadedIsAFault(t *testing.T) {
+	r := servicetest.Start(t, service.Options{})
+	for _, c := range []struct {
+		request *apportionv1.DownloadSnapshotRequest
+		code    codes.Code
+		reason  string
+	}{
+		{&apportionv1.DownloadSnapshotRequest{}, codes.InvalidArgument, "INVALID_REQUEST"},
+		{digested("sha256:1"), codes.InvalidArgument, "INVALID_REQUEST"},
+		{digested(decode.Digest(nil)), codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND"},
+	} {
+		_, err := r.Download(t.Context(), c.request)
+		requireFault(t, err, c.code, c.reason)
+	}
+	_, err := r.Named(t.Context(), "cluster")
+	requireFault(t, err, codes.NotFound, "SNAPSHOT_NAME_NOT_FOUND")
+}
+
+// digested asks for the version of a digest.
+func digested(digest string) *apportionv1.DownloadSnapshotRequest {
+	return &apportionv1.DownloadSnapshotRequest{Source: &apportionv1.DownloadSnapshotRequest_Digest{Digest: digest}}
+}
+
+func TestSnapshotsAreListedPageByPage(t *testing.T) {
+	r := servicetest.Start(t, service.Options{})
+	var want []string
+	for i := range 205 {
+		want = append(want, fmt.Sprintf("cluster-%03d", i))
+		r.Server.Keep(want[i], "", func(*apportionv1.SnapshotView) {})
+	}
+	for _, c := range []struct {
+		size  uint32
+		pages int
+	}{{0, 3}, {1, 205}, {100, 3}, {204, 2}, {205, 1}, {math.MaxUint32, 1}} {
+		var got []string
+		pages := 0
+		for request := (&apportionv1.ListSnapshotsRequest{PageSize: c.size}); ; pages++ {
+			page, err := r.ListSnapshots(t.Context(), request)
+			require.NoError(t, err)
+			for _, view := range page.GetSnapshots() {
+				got = append(got, view.GetName())
+			}
+			if request.PageToken = page.GetNextPageToken(); request.GetPageToken() == "" {
+				break
+			}
+		}
+		require.Equal(t, want, got)
+		require.Equal(t, c.pages, pages+1, c.size)
+	}
+}
+
+func TestAServerSaysWhatItIs(t *testing.T) {
+	r := servicetest.Start(t, service.Options{
+		Policies: map[string]*apportionv1.Policy{"mine": servicetest.Proportion(), "volcano": servicetest.Capacity()},
+		Limit:    setting.Limit{Steps: 7, UploadTime: -1},
+	})
+	is, err := r.GetServerInfo(t.Context(), &apportionv1.GetServerInfoRequest{})
+	require.NoError(t, err)
+	require.Equal(t, engine.Version, is.GetEngineVersion())
+	require.Equal(t, []string{"apportion.v1.DecisionService", "apportion.v1.InsightService", "apportion.v1.SnapshotService"}, is.GetServices()[:3])
+	require.True(t, slices.IsSorted(is.GetServices()))
+	require.Equal(t, "kueue", is.GetReleases()[0].GetName())
+	require.Equal(t, "v1.15.1", is.GetReleases()[1].GetVersion())
+	sources := map[string]apportionv1.PolicySource{}
+	for _, p := range is.GetPolicies() {
+		sources[p.GetName()] = p.GetSource()
+		in := &apportionv1.Input{
+			Source: &apportionv1.Input_Snapshot{Snapshot: servicetest.Snapshot(1)}, Rule: &apportionv1.Input_PolicyName{PolicyName: p.GetName()},
+		}
+		answer, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+		require.NoError(t, err)
+		require.Equal(t, answer.GetBasis().GetPolicyDigest(), p.GetDigest())
+	}
+	require.Equal(t, apportionv1.PolicySource_POLICY_SOURCE_PRESET, sources["fair"])
+	require.Equal(t, apportionv1.PolicySource_POLICY_SOURCE_CONFIGURED, sources["mine"])
+	require.Equal(t, apportionv1.PolicySource_POLICY_SOURCE_CONFIGURED, sources["volcano"], "it has the name of a preset")
+	limits := map[string]*int64{}
+	for _, limit := range is.GetLimits() {
+		limits[limit.GetName()] = limit.Maximum
+	}
+	require.EqualValues(t, 7, *limits["steps"])
+	require.EqualValues(t, 30_000, *limits["deadline.message"])
+	require.Contains(t, limits, "overload.calls")
+	require.Nil(t, limits["upload_time"])
+	_, err = r.Simulate(t.Context(), &apportionv1.SimulateRequest{Steps: make([]*apportionv1.Step, 8)})
+	fields, _ := requireFault(t, err, codes.OutOfRange, "LIMIT_EXCEEDED")
+	require.Equal(t, "7", fields["maximum"])
+	require.Contains(t, limits, fields["limit"])
 }
 
 func TestASessionIsOpenedOnAKeptSnapshot(t *testing.T) {
@@ -175,9 +274,9 @@ func TestACallerWhoMayNotAskAboutAKeptSnapshotLearnsNothingOfIt(t *testing.T) {
 	k := r.Server.Keep("cluster", "", asOfAnHourAgo)
 	keep(t, k, servicetest.Snapshot(1))
 	permit = allowed
-	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	got, err := r.Named(t.Context(), "cluster")
 	require.NoError(t, err)
-	digest := got.GetView().GetDigest()
+	digest := got.View.GetDigest()
 	changed := r.UploadChange(t, digest, &apportionv1.Change{AsOf: proto.Int64(1)})
 	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotDigest{SnapshotDigest: changed}, nil))
 	require.NoError(t, err)
@@ -185,7 +284,7 @@ func TestACallerWhoMayNotAskAboutAKeptSnapshotLearnsNothingOfIt(t *testing.T) {
 	permit = errDenied
 	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: "cluster"}, nil))
 	require.Equal(t, codes.PermissionDenied, status.Code(err))
-	_, err = r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	_, err = r.Named(t.Context(), "cluster")
 	require.Equal(t, codes.PermissionDenied, status.Code(err))
 	_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, nil))
 	requireFault(t, err, codes.FailedPrecondition, "SNAPSHOT_NOT_FOUND")
@@ -205,9 +304,9 @@ func TestASnapshotBeyondTheLimitsLeavesTheVersionThatIsThere(t *testing.T) {
 	data, err := proto.Marshal(large)
 	require.NoError(t, err)
 	require.Equal(t, codes.OutOfRange, status.Code(k.Put(t.Context(), data, &apportionv1.SnapshotView{})))
-	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	got, err := r.Named(t.Context(), "cluster")
 	require.NoError(t, err)
-	require.Len(t, got.GetSnapshot().GetNodes(), 8)
+	require.Len(t, got.Snapshot.GetNodes(), 8)
 	require.Positive(t, k.Bytes())
 }
 
@@ -228,7 +327,7 @@ func TestACallerOfAnotherClusterLearnsNothingOfASnapshotThatIsNotThereYet(t *tes
 	require.Len(t, list.GetSnapshots(), 1)
 	require.Equal(t, "mine", list.GetSnapshots()[0].GetName())
 	for name, code := range map[string]codes.Code{"mine": codes.Unavailable, "other": codes.PermissionDenied} {
-		_, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: name})
+		_, err := r.Named(t.Context(), name)
 		require.Equal(t, code, status.Code(err))
 		require.Equal(t, name == "mine", strings.Contains(err.Error(), "10.0.0.1 refuses"))
 		_, err = r.EvaluateShares(t.Context(), sharesOf(&apportionv1.Input_SnapshotName{SnapshotName: name}, nil))

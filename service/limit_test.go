@@ -165,8 +165,8 @@ func TestAStreamOfWhichNothingIsHeardHoldsNoPlace(t *testing.T) {
 		limit string
 		code  codes.Code
 	}{
-		apportionv1.ApportionService_UploadSnapshot_FullMethodName: {"upload_time", codes.DeadlineExceeded},
-		apportionv1.ApportionService_RunSession_FullMethodName:     {"session_idle", codes.ResourceExhausted},
+		apportionv1.SnapshotService_UploadSnapshot_FullMethodName: {"upload_time", codes.DeadlineExceeded},
+		apportionv1.DecisionService_RunSession_FullMethodName:     {"session_idle", codes.ResourceExhausted},
 	} {
 		t.Run(want.limit, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

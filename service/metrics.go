@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/stats/opentelemetry"
 
 	"github.com/apportion/apportion/engine/model"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/buffer"
 )
@@ -127,8 +127,10 @@ func (m *metrics) decide() {
 		Help: "Time to answer the steps of a call, or of a batch of a session: without transport, reading and opening.",
 	}, []string{"method"})
 	m.deciding = map[string]prometheus.Observer{}
-	for _, method := range apportionv1.ApportionService_ServiceDesc.Methods {
-		m.deciding[method.MethodName] = seconds.WithLabelValues(method.MethodName)
+	for _, call := range method.Calls() {
+		if name := string(call.Name()); method.IsUnary(call) {
+			m.deciding[name] = seconds.WithLabelValues(name)
+		}
 	}
 	m.deciding[sessionMethod] = seconds.WithLabelValues(sessionMethod)
 	m.compiling = prometheus.NewHistogram(prometheus.HistogramOpts{

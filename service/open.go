@@ -218,7 +218,7 @@ func (c *call) rule(in *apportionv1.Input) (rule, error) {
 // rule returns the policy given or named. prefix leads to the fields that hold them.
 func (s *Server) rule(given *apportionv1.Policy, name, prefix string) (rule, error) {
 	if given != nil {
-		return rule{given, s.digests.digest(given)}, nil
+		return rule{policy: given, digest: s.digests.digest(given)}, nil
 	}
 	if name == "" {
 		return rule{}, method.NoPolicy(prefix)
@@ -314,16 +314,20 @@ func (s *Server) findShown(ctx context.Context, digest, field string) (*entry, e
 	}
 	if e == nil {
 		s.metrics.miss.Inc()
-		return nil, &decode.Fault{
-			Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND, Field: field,
-			Text: "no such snapshot is held here; send it again",
-		}
+		return nil, notHeld(field, "no such snapshot is held here; send it again")
 	}
 	s.metrics.hit.Inc()
 	if err := s.permit(ctx, func() string { return e.cluster }); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// notHeld is the fault of a digest of a snapshot that the server does not hold.
+func notHeld(field, text string) error {
+	return &decode.Fault{
+		Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_SNAPSHOT_NOT_FOUND, Field: field, Text: text,
+	}
 }
 
 // checkDigest refuses what no digest looks like.

@@ -125,7 +125,7 @@ func TestATapRefusesACallAndHealthPassesIt(t *testing.T) {
 	require.Equal(t, healthv1.HealthCheckResponse_SERVING, healthOf(t, r, ""))
 	require.Error(t, r.conn.Invoke(t.Context(), "/made.up/Name", emptyRequest(), emptyRequest()))
 
-	requireCount(t, r.server.Registry(), 1, "/apportion.v1.ApportionService/Simulate", "ResourceExhausted")
+	requireCount(t, r.server.Registry(), 1, "/apportion.v1.DecisionService/Simulate", "ResourceExhausted")
 	requireCount(t, r.server.Registry(), 1, "other", "ResourceExhausted")
 }
 

@@ -67,7 +67,7 @@ func resetCalls(t *testing.T, address, method string, most int) int {
 
 func TestAConnectionWhoseCallsAreResetIsClosed(t *testing.T) {
 	for _, method := range []string{
-		apportionv1.ApportionService_Simulate_FullMethodName, apportionv1.ApportionService_RunSession_FullMethodName,
+		apportionv1.DecisionService_Simulate_FullMethodName, apportionv1.DecisionService_RunSession_FullMethodName,
 		healthv1.Health_Check_FullMethodName, healthv1.Health_Watch_FullMethodName, "/no/such",
 	} {
 		t.Run(method, func(t *testing.T) {

@@ -56,8 +56,9 @@ type Server struct {
 
 	unary  []grpc.UnaryServerInterceptor
 	health *health.Server
-	// methods holds the full names of all methods that are served.
-	methods map[string]bool
+	// services and methods hold the full names of all that is served, services in ascending order.
+	services []string
+	methods  map[string]bool
 
 	admission *admission.Controller
 	inbox     *inbox
@@ -91,6 +92,8 @@ type Server struct {
 type rule struct {
 	policy *apportionv1.Policy
 	digest string
+	// source is where a named policy comes from.
+	source apportionv1.PolicySource
 }
 
 // SetPolicies replaces all named policies at once, or none if any is invalid. The presets keep their names, unless a policy has the name of
@@ -100,14 +103,14 @@ func (s *Server) SetPolicies(policies map[string]*apportionv1.Policy) error {
 	var faults []error
 	for name := range catalogue.Presets() {
 		preset, _ := catalogue.Preset(name)
-		rules[name] = rule{preset, decode.PolicyDigest(preset)}
+		rules[name] = rule{preset, decode.PolicyDigest(preset), apportionv1.PolicySource_POLICY_SOURCE_PRESET}
 	}
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
 		p := policies[name]
 		if _, err := decode.Policy(p); err != nil {
 			faults = append(faults, fmt.Errorf("policy %q: %w", name, err))
 		}
-		rules[name] = rule{p, decode.PolicyDigest(p)}
+		rules[name] = rule{p, decode.PolicyDigest(p), apportionv1.PolicySource_POLICY_SOURCE_CONFIGURED}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return err
@@ -127,7 +130,9 @@ func (s *Server) Ready() bool {
 
 func (s *Server) setHealth(status healthv1.HealthCheckResponse_ServingStatus) {
 	s.health.SetServingStatus("", status)
-	s.health.SetServingStatus(apportionv1.ApportionService_ServiceDesc.ServiceName, status)
+	for _, service := range described {
+		s.health.SetServingStatus(service.ServiceName, status)
+	}
 }
 
 // Options of a Server. The zero value is usable: a setting that is zero has its default, unless zero is allowed for it and means none.
@@ -244,14 +249,17 @@ func New(options Options) (*Server, error) {
 	o.Registry.MustRegister(s.metrics.collectors...)
 	s.setHealth(healthv1.HealthCheckResponse_NOT_SERVING)
 	s.unary = s.unaryChain()
-	s.methods = methodsOf(s.register(grpc.NewServer()))
+	services := s.register(grpc.NewServer()).GetServiceInfo()
+	s.services, s.methods = slices.Sorted(maps.Keys(services)), methodsOf(services)
 	s.calls = newCalls(s.meter(), s.methods, s.log)
 	return s, nil
 }
 
 // register lets a server of gRPC serve what this one does.
 func (s *Server) register(server *grpc.Server) *grpc.Server {
-	server.RegisterService(s.serviceDesc(), s.Direct())
+	for _, service := range described {
+		server.RegisterService(s.served(service), s.Direct())
+	}
 	healthv1.RegisterHealthServer(server, s.health)
 	if !s.options.NoReflection {
 		reflection.Register(server)

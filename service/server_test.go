@@ -25,7 +25,7 @@ import (
 func slow(d time.Duration) service.Options {
 	return service.Options{Unary: []grpc.UnaryServerInterceptor{
 		func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if info.FullMethod != apportionv1.ApportionService_Simulate_FullMethodName {
+			if info.FullMethod != apportionv1.DecisionService_Simulate_FullMethodName {
 				return handle(ctx, request)
 			}
 			select {
@@ -53,7 +53,7 @@ func healthOf(t *testing.T, r *replica, service string) healthv1.HealthCheckResp
 func TestHealthSaysServingForTheServerAndTheService(t *testing.T) {
 	r := start(t, service.Options{})
 	require.Equal(t, healthv1.HealthCheckResponse_SERVING, healthOf(t, r, ""))
-	require.Equal(t, healthv1.HealthCheckResponse_SERVING, healthOf(t, r, "apportion.v1.ApportionService"))
+	require.Equal(t, healthv1.HealthCheckResponse_SERVING, healthOf(t, r, "apportion.v1.DecisionService"))
 }
 
 func TestADrainSaysSoFirstAndLosesNoCall(t *testing.T) {
@@ -185,7 +185,7 @@ func TestReflectionListsTheServiceUnlessItIsSwitchedOff(t *testing.T) {
 		for _, s := range response.GetListServicesResponse().GetService() {
 			names = append(names, s.GetName())
 		}
-		require.Contains(t, names, "apportion.v1.ApportionService")
+		require.Contains(t, names, "apportion.v1.DecisionService")
 		_, err = stream.Recv()
 		require.ErrorIs(t, err, io.EOF)
 		return nil

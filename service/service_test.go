@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // replica is a server and a client of it, joined by memory.
 type replica struct {
-	apportionv1.ApportionServiceClient
+	servicetest.Calls
 
 	server *service.Server
 	conn   *grpc.ClientConn
@@ -51,7 +51,7 @@ func start(t *testing.T, options service.Options) *replica {
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
 	require.NoError(t, err)
-	r.ApportionServiceClient = apportionv1.NewApportionServiceClient(r.conn)
+	r.Calls = servicetest.Over(r.conn)
 	t.Cleanup(func() {
 		require.NoError(t, r.conn.Close())
 		end()
@@ -121,24 +121,15 @@ func TestEachTypedCallAnswersItsQuestion(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, enqueue.GetEnqueue().GetJobs(), 2)
 
-	allocatable, err := r.CheckAllocatable(ctx, parse(t, &apportionv1.CheckAllocatableRequest{Input: inputOf(t)},
-		`allocatable { tasks { names: "s0" } } preemptive { tasks { names: "s0" } }`))
-	require.NoError(t, err)
-	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, allocatable.GetAllocatable().GetTasks()[0].GetVerdict().GetVote())
-	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, allocatable.GetPreemptive().GetTasks()[0].GetVerdict().GetVote())
-
-	victims, err := r.SelectVictims(ctx, parse(t, &apportionv1.SelectVictimsRequest{Input: inputOf(t)}, `reclaim { claimant { names: "s0" } }`))
-	require.NoError(t, err)
-	require.True(t, victims.GetVictims().GetDecided())
-
-	nodes, err := r.ScoreNodes(ctx, parse(t, &apportionv1.ScoreNodesRequest{Input: inputOf(t)}, `nodes { tasks { names: "s0" } }`))
-	require.NoError(t, err)
-	require.Equal(t, []bool{true}, nodes.GetNodes().GetTasks()[0].GetFits())
-
 	simulation, err := r.Simulate(ctx, parse(t, &apportionv1.SimulateRequest{Input: inputOf(t)},
-		`steps { inspect {} } steps { rollback { mark: 7 } } steps { jobs {} }`))
+		`steps { inspect {} } steps { rollback { mark: 7 } } steps { jobs {} } steps { allocatable { tasks { names: "s0" } } }
+		steps { preemptive { tasks { names: "s0" } } } steps { reclaim { claimant { names: "s0" } } } steps { nodes { tasks { names: "s0" } } }`))
 	require.NoError(t, err)
-	require.Len(t, simulation.GetAnswers(), 3)
+	require.Len(t, simulation.GetAnswers(), 7)
+	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, simulation.GetAnswers()[3].GetAllocatable().GetTasks()[0].GetVerdict().GetVote())
+	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, simulation.GetAnswers()[4].GetPreemptive().GetTasks()[0].GetVerdict().GetVote())
+	require.True(t, simulation.GetAnswers()[5].GetReclaim().GetDecided())
+	require.Equal(t, []bool{true}, simulation.GetAnswers()[6].GetNodes().GetTasks()[0].GetFits())
 	require.Equal(t, uint32(4), simulation.GetAnswers()[0].GetInspect().GetTaskCount())
 	require.Equal(t, int32(codes.NotFound), simulation.GetAnswers()[1].GetError().GetCode())
 	require.Len(t, simulation.GetAnswers()[2].GetJobs().GetJobs(), 2)

@@ -22,7 +22,7 @@ import (
 // talk is a client's side of a session.
 type talk struct {
 	t      require.TestingT
-	stream apportionv1.ApportionService_RunSessionClient
+	stream apportionv1.DecisionService_RunSessionClient
 }
 
 func startSession(t *testing.T, r *replica) *talk {

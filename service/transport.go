@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -122,7 +122,7 @@ func (t *Transfer) Decompress(ctx context.Context, decompressor func(io.Reader) 
 func (t *Transfer) Transcode(ctx context.Context, method string, factor int64, into proto.Message, decode func(data []byte) error) error {
 	s := t.call.server
 	p := follow(ctx)
-	leave, err := s.enter(p, rankOf(method), factor*t.message.length)
+	leave, err := s.enter(p, rankOf(method, math.MaxInt), factor*t.message.length)
 	if err != nil {
 		return t.status(ctx, err)
 	}
@@ -149,7 +149,7 @@ func (t *Transfer) Decode(ctx context.Context, request proto.Message) error {
 }
 
 // Service answers the decoded request by the method of the call.
-func (t *Transfer) Service() apportionv1.ApportionServiceServer { return t.call }
+func (t *Transfer) Service() Calls { return t.call }
 
 func (t *Transfer) replace(m message) {
 	t.message.free()

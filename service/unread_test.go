@@ -67,9 +67,9 @@ func reader(t *testing.T, dial func(context.Context, string) (net.Conn, error)) 
 // askUnread sends a request and reads no answer. It returns the error of a refused call.
 func askUnread(ctx context.Context, t *testing.T, conn *grpc.ClientConn, request proto.Message, options ...grpc.CallOption) error {
 	t.Helper()
-	method := apportionv1.ApportionService_Simulate_FullMethodName
-	if _, whole := request.(*apportionv1.GetSnapshotRequest); whole {
-		method = apportionv1.ApportionService_GetSnapshot_FullMethodName
+	method := apportionv1.DecisionService_Simulate_FullMethodName
+	if _, whole := request.(*apportionv1.DownloadSnapshotRequest); whole {
+		method = apportionv1.SnapshotService_DownloadSnapshot_FullMethodName
 	}
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, options...)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestUnreadAnswersAreBoundForAllAndForEachIdentity(t *testing.T) {
 			require.InDelta(t, 8, taken, 3)
 			require.Positive(t, refused)
 
-			modest := apportionv1.NewApportionServiceClient(reader(t, dial))
+			modest := apportionv1.NewDecisionServiceClient(reader(t, dial))
 			answer, err := modest.Simulate(as(t, "modest"), largeAnswer(t), options...)
 			require.NoError(t, err, "there is something left for others")
 			require.Len(t, answer.GetAnswers(), 40)
@@ -161,7 +161,7 @@ func TestSnapshotsThatAreNotReadTakeWhatIsBookedForThem(t *testing.T) {
 	require.Greater(t, taken, 4)
 	require.LessOrEqual(t, booked, float64(bound/2), "one caller has a half")
 	require.Less(t, float64(heap()-before), 1.5*booked, "what was decoded is let go of once it is encoded")
-	answer, err := apportionv1.NewApportionServiceClient(reader(t, dial)).GetSnapshot(as(t, "modest"), request)
+	answer, err := apportionv1.NewDecisionServiceClient(reader(t, dial)).GetSnapshot(as(t, "modest"), request)
 	require.NoError(t, err, "there is something left for others")
 	require.Len(t, answer.GetSnapshot().GetJobs(), 2000)
 	require.NoError(t, unread.Close())
@@ -184,10 +184,10 @@ func TestAnAnswerThatIsNotReadInTimeEndsItsConnection(t *testing.T) {
 		for range 3 {
 			require.NoError(t, askUnread(t.Context(), t, bad, largeAnswer(t)))
 			time.Sleep(10 * time.Second)
-			_, err := apportionv1.NewApportionServiceClient(good).Simulate(t.Context(), largeAnswer(t))
+			_, err := apportionv1.NewDecisionServiceClient(good).Simulate(t.Context(), largeAnswer(t))
 			require.NoError(t, err)
 		}
-		last, err := bad.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName)
+		last, err := bad.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, apportionv1.DecisionService_Simulate_FullMethodName)
 		require.NoError(t, err)
 		require.NoError(t, last.SendMsg(largeAnswer(t)))
 		began := time.Now()
@@ -203,7 +203,7 @@ func TestAnAnswerThatIsNotReadInTimeEndsItsConnection(t *testing.T) {
 		require.Zero(t, gauge(t, server, "apportion_answer_bytes"))
 		require.EqualValues(t, 1, gauge(t, server, "apportion_answers_untaken_total"))
 		require.Equal(t, codes.Unavailable, status.Code(last.RecvMsg(&apportionv1.SimulateResponse{})))
-		_, err = apportionv1.NewApportionServiceClient(good).Simulate(t.Context(), largeAnswer(t))
+		_, err = apportionv1.NewDecisionServiceClient(good).Simulate(t.Context(), largeAnswer(t))
 		require.NoError(t, err, "other connections go on")
 		require.NoError(t, bad.Close())
 		require.NoError(t, good.Close())
@@ -215,7 +215,7 @@ func TestASessionWhoseAnswersAreNotReadHoldsNoTurn(t *testing.T) {
 		Overload: admission.Options{Running: 1, Reserve: 1, Wait: 50 * time.Millisecond}, Drain: setting.Drain{Time: time.Millisecond},
 	})
 	unread := reader(t, dial)
-	stream, err := apportionv1.NewApportionServiceClient(unread).RunSession(t.Context())
+	stream, err := apportionv1.NewDecisionServiceClient(unread).RunSession(t.Context())
 	require.NoError(t, err)
 	request := largeAnswer(t)
 	require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{
@@ -231,7 +231,7 @@ func TestASessionWhoseAnswersAreNotReadHoldsNoTurn(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	require.Zero(t, gauge(t, server, "apportion_work_running"))
 	require.Less(t, gauge(t, server, "apportion_answer_bytes"), float64(1500<<10), "what is not read holds back what follows")
-	_, err = apportionv1.NewApportionServiceClient(reader(t, dial)).Simulate(t.Context(), request)
+	_, err = apportionv1.NewDecisionServiceClient(reader(t, dial)).Simulate(t.Context(), request)
 	require.NoError(t, err)
 	for range 5 {
 		_, err := stream.Recv()

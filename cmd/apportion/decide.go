@@ -60,6 +60,11 @@ queue by queue. The exit code is 2 if a job may not enter.`,
 	return command
 }
 
+// simulated is the response with the answers to the steps of a question, as Simulate gives it.
+func simulated(basis *apportionv1.Basis, answers ...*apportionv1.Answer) *apportionv1.SimulateResponse {
+	return &apportionv1.SimulateResponse{Basis: basis, Answers: answers}
+}
+
 // newAllocatable is `apportion decide allocatable`.
 func newAllocatable(s cli.Streams) *cobra.Command {
 	a := &question.Asking{Answering: cli.Answering{Streams: s}}
@@ -79,10 +84,13 @@ queue may take it from others. The exit code is 2 if a queue may not use it.`,
 		if err != nil {
 			return err
 		}
-		err = q.Answer(allowances.Basis, allowances.Response, func(p *render.Printer) {
-			p.Tasks("ALLOCATABLE", allowances.Response.GetAllocatable().GetTasks())
+		err = q.Answer(allowances.Basis, simulated(allowances.Basis,
+			&apportionv1.Answer{Answer: &apportionv1.Answer_Allocatable{Allocatable: allowances.Answer}},
+			&apportionv1.Answer{Answer: &apportionv1.Answer_Preemptive{Preemptive: allowances.PreemptiveAnswer}},
+		), func(p *render.Printer) {
+			p.Tasks("ALLOCATABLE", allowances.Answer.GetTasks())
 			p.Line("")
-			p.Tasks("MAY TAKE FROM OTHERS", allowances.Response.GetPreemptive().GetTasks())
+			p.Tasks("MAY TAKE FROM OTHERS", allowances.PreemptiveAnswer.GetTasks())
 		})
 		refused := slices.ContainsFunc(allowances.Allocatable, func(d client.Allowance) bool { return !d.Permitted })
 		return cmp.Or(err, cli.Verdict(!refused))
@@ -114,7 +122,7 @@ The exit code is 2 if a task fits no node.`,
 		if err != nil {
 			return err
 		}
-		response := &apportionv1.ScoreNodesResponse{Basis: scores.Basis, Nodes: scores.Answer}
+		response := simulated(scores.Basis, &apportionv1.Answer{Answer: &apportionv1.Answer_Nodes{Nodes: scores.Answer}})
 		err = q.Answer(scores.Basis, response, func(p *render.Printer) { p.Nodes(scores.Answer) })
 		return cmp.Or(err, cli.Verdict(fitting(scores.Answer)))
 	}))
@@ -187,7 +195,11 @@ may evict none.`,
 		if err != nil {
 			return err
 		}
-		response := &apportionv1.SelectVictimsResponse{Basis: victims.Basis, Victims: victims.Answer}
+		answer := &apportionv1.Answer{Answer: &apportionv1.Answer_Reclaim{Reclaim: victims.Answer}}
+		if preempt {
+			answer = &apportionv1.Answer{Answer: &apportionv1.Answer_Preempt{Preempt: victims.Answer}}
+		}
+		response := simulated(victims.Basis, answer)
 		err = q.Answer(victims.Basis, response, func(p *render.Printer) {
 			p.Victims(claimant, victims.Answer, all)
 			p.NeverAsks(refused)
@@ -213,7 +225,7 @@ func neverAsks(ctx context.Context, q *question.Question, ask client.VictimsQues
 	if err != nil {
 		return nil, err
 	}
-	verdict := allowances.Response.GetPreemptive().GetTasks()[0].GetVerdict()
+	verdict := allowances.PreemptiveAnswer.GetTasks()[0].GetVerdict()
 	if verdict.GetVote() == apportionv1.Vote_VOTE_PERMIT {
 		return nil, nil //nolint:nilnil // As above.
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // TestTheTableOfNamesHasEveryCallStepCommandAndMethod compares the table of docs/contract.md with the service, the steps, the command line
@@ -41,9 +42,8 @@ func TestTheTableOfNamesHasEveryCallStepCommandAndMethod(t *testing.T) {
 	}
 
 	var calls, steps, commands, methods []string
-	rpcs := apportionv1.File_apportion_v1_service_proto.Services().ByName("ApportionService").Methods()
-	for i := range rpcs.Len() {
-		calls = append(calls, string(rpcs.Get(i).Name()))
+	for _, call := range method.Calls() {
+		calls = append(calls, string(call.Name()))
 	}
 	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Oneofs().ByName("step").Fields()
 	for i := range fields.Len() {

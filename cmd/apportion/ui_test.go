@@ -75,7 +75,7 @@ func TestThePageAsksAboutTheClusterThatItIsGiven(t *testing.T) {
 		"steps": []any{map[string]any{"shares": map[string]any{}}},
 	})
 	require.NoError(t, err)
-	status, data = send(t, http.MethodPost, address+"/apportion.v1.ApportionService/Simulate", "", question)
+	status, data = send(t, http.MethodPost, address+"/apportion.v1.DecisionService/Simulate", "", question)
 	require.Equal(t, http.StatusOK, status, string(data))
 	require.Contains(t, string(data), `"plugin":"fair"`)
 }

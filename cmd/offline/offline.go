@@ -58,16 +58,13 @@ var (
 
 // answers are the calls by their names in the contract.
 var answers = map[string]func(*Engine, []byte, Codec) ([]byte, error){
-	method.EvaluateShares.Name:   of(&method.EvaluateShares),
-	method.CheckEnqueue.Name:     of(&method.CheckEnqueue),
-	method.CheckAllocatable.Name: of(&method.CheckAllocatable),
-	method.SelectVictims.Name:    of(&method.SelectVictims),
-	method.ScoreNodes.Name:       of(&method.ScoreNodes),
-	method.Explain.Name:          of(&method.Explain),
-	method.Plan.Name:             of(&method.Plan),
-	method.Remedies.Name:         of(&method.Remedies),
-	method.Forecast.Name:         of(&method.Forecast),
-	method.Simulate.Name:         of(&method.Simulate),
+	method.EvaluateShares.Name: of(&method.EvaluateShares),
+	method.CheckEnqueue.Name:   of(&method.CheckEnqueue),
+	method.Explain.Name:        of(&method.Explain),
+	method.Plan.Name:           of(&method.Plan),
+	method.Remedies.Name:       of(&method.Remedies),
+	method.Forecast.Name:       of(&method.Forecast),
+	method.Simulate.Name:       of(&method.Simulate),
 }
 
 // Answer answers the call of a name: an encoded request in, an encoded response out. It fails with a *decode.Fault.

@@ -235,6 +235,11 @@ func OwnPreset(name string) ([][]string, bool) {
 	return nil, false
 }
 
+// Releases returns the releases of schedulers as which policies decide, in ascending order of name.
+func Releases() []*apportionv1.MirroredRelease {
+	return []*apportionv1.MirroredRelease{{Name: "kueue", Version: "v0.19.2"}, {Name: "volcano", Version: "v1.15.1"}}
+}
+
 // Presets yields the presets with their names and tiers: each divides by one form and has its name, with a dash instead of the slash; and
 // the configuration of Volcano's installers.
 func Presets() iter.Seq2[string, [][]string] {

@@ -143,7 +143,7 @@ func request(cluster string) *apportionv1.EvaluateSharesRequest {
 }
 
 func call(ctx context.Context, conn *grpc.ClientConn) error {
-	_, err := apportionv1.NewApportionServiceClient(conn).EvaluateShares(ctx, request(""))
+	_, err := apportionv1.NewDecisionServiceClient(conn).EvaluateShares(ctx, request(""))
 	return err
 }
 
@@ -224,12 +224,12 @@ func TestARefusedRequestOf15MBIsNeitherReceivedNorDecoded(t *testing.T) {
 	conn := s.dial(t, nil)
 	large := request(strings.Repeat("x", 15<<20))
 
-	_, err := apportionv1.NewApportionServiceClient(conn).EvaluateShares(t.Context(), large)
+	_, err := apportionv1.NewDecisionServiceClient(conn).EvaluateShares(t.Context(), large)
 	requireRefused(t, err, codes.Unauthenticated)
 	require.Zero(t, s.decoded.Load(), "messages decoded")
 	require.Less(t, s.read.Load(), int64(1<<20), "bytes taken from the connection")
 
-	_, err = apportionv1.NewApportionServiceClient(conn).EvaluateShares(withToken(t.Context(), token), large)
+	_, err = apportionv1.NewDecisionServiceClient(conn).EvaluateShares(withToken(t.Context(), token), large)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, s.decoded.Load())
 	require.Greater(t, s.read.Load(), int64(15<<20))
@@ -307,7 +307,7 @@ func ask(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	desc := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	stream, err := conn.NewStream(ctx, desc, "/apportion.v1.ApportionService/"+method)
+	stream, err := conn.NewStream(ctx, desc, "/apportion.v1.DecisionService/"+method)
 	if err != nil {
 		return err
 	}
@@ -339,7 +339,7 @@ func TestAConnectionEndsAfterManyRefusalsUnlessCallsAreUnderWay(t *testing.T) {
 		conn := s.dial(t, nil, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 		good := withToken(t.Context(), token)
 		ctx, cancel := context.WithCancel(good)
-		session, err := apportionv1.NewApportionServiceClient(conn).RunSession(ctx)
+		session, err := apportionv1.NewDecisionServiceClient(conn).RunSession(ctx)
 		require.NoError(t, err)
 		require.NoError(t, call(good, conn))
 

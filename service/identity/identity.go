@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // Identity is a caller, or a group of callers that counts as one.
@@ -36,19 +35,19 @@ var (
 // Methods lists the names that Identity.Methods may hold, besides *.
 func Methods() []string {
 	var names []string
-	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
-		names = append(names, m.MethodName)
-	}
-	for _, m := range apportionv1.ApportionService_ServiceDesc.Streams {
-		names = append(names, m.StreamName)
+	for _, call := range method.Calls() {
+		names = append(names, string(call.Name()))
 	}
 	return names
 }
 
 // CheckMethod returns an error if a value of Identity.Methods is invalid.
 func CheckMethod(name string) error {
-	if name == everything || slices.Contains(Methods(), name) {
+	if name == everything || method.Named(name) != nil {
 		return nil
+	}
+	if successor := method.Successor(name); successor != "" {
+		return errors.New("there is no such method any more: " + successor + " answers what it did")
 	}
 	return errMethod
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // lasting is a call under way that lasts: a session, an upload. A gate lets it in once, and reviews it when identities or authorities
@@ -28,17 +28,11 @@ type lasting struct {
 
 type lastingKey struct{}
 
-// lasts reports whether the calls of a method last: all but the unary ones of the contract.
-func lasts(method string) bool { return !unary[method] }
-
-// unary holds the full names of the contract's unary methods.
-var unary = func() map[string]bool {
-	names := map[string]bool{}
-	for _, m := range apportionv1.ApportionService_ServiceDesc.Methods {
-		names[servicePrefix+m.MethodName] = true
-	}
-	return names
-}()
+// lasts reports whether the calls of a path last: all but the unary ones of the contract.
+func lasts(path string) bool {
+	call := method.At(path)
+	return call == nil || !method.IsUnary(call)
+}
 
 // follow returns the context of a call that was let in and lasts, which Review may end. reviews is the number of reviews before the call
 // was admitted.

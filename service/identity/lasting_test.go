@@ -18,12 +18,12 @@ import (
 // session is an open session.
 type session struct {
 	t *testing.T
-	apportionv1.ApportionService_RunSessionClient
+	apportionv1.DecisionService_RunSessionClient
 }
 
 func openSession(ctx context.Context, t *testing.T, conn *grpc.ClientConn, cluster string) session {
 	t.Helper()
-	stream, err := apportionv1.NewApportionServiceClient(conn).RunSession(ctx)
+	stream, err := apportionv1.NewDecisionServiceClient(conn).RunSession(ctx)
 	require.NoError(t, err)
 	require.NoError(t, stream.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
 		Input: request(cluster).GetInput(),
@@ -77,7 +77,7 @@ func TestSessionsEndWhenTheirAccessIsTakenAway(t *testing.T) {
 			conn := s.dial(t, nil)
 			mine := openSession(withToken(t.Context(), first), t, conn, "prod-1")
 			beside := openSession(withToken(t.Context(), other), t, conn, "prod-1")
-			upload, err := apportionv1.NewApportionServiceClient(conn).UploadSnapshot(withToken(t.Context(), first))
+			upload, err := apportionv1.NewSnapshotServiceClient(conn).UploadSnapshot(withToken(t.Context(), first))
 			require.NoError(t, err)
 			mine.goesOn()
 			require.NoError(t, s.gate.Admit([]identity.Identity{c.after, with("other", other)}))
@@ -104,7 +104,7 @@ func TestSessionsEndWhenTheirAccessIsTakenAway(t *testing.T) {
 func TestASnapshotOfAClusterThatWasTakenAwayMeanwhileIsRefused(t *testing.T) {
 	token := identity.NewToken()
 	s := serve(t, nil, all(identity.Identity{Name: "a", Tokens: []identity.Hash{identity.HashOf(token)}}))
-	stream, err := apportionv1.NewApportionServiceClient(s.dial(t, nil)).RunSession(withToken(t.Context(), token))
+	stream, err := apportionv1.NewDecisionServiceClient(s.dial(t, nil)).RunSession(withToken(t.Context(), token))
 	require.NoError(t, err)
 	require.NoError(t, s.gate.Admit([]identity.Identity{
 		{Name: "a", Tokens: []identity.Hash{identity.HashOf(token)}, Methods: []string{"*"}, Clusters: []string{"test"}},

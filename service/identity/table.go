@@ -13,6 +13,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // Caller is the authenticated caller of a call.
@@ -20,7 +21,7 @@ type Caller struct {
 	// Name of the identity; "" if there are no identities.
 	Name string
 
-	// methods are full names; nil: all.
+	// methods are paths; nil: all.
 	methods map[string]bool
 	// clusters and snapshots are patterns; nil: all.
 	clusters, snapshots []string
@@ -39,15 +40,13 @@ func Of(ctx context.Context) *Caller {
 	return caller
 }
 
-// servicePrefix stands before the methods that may be forbidden. Other methods, such as reflection, are open to every identity.
-var servicePrefix = "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/"
-
-// MayCall returns a PERMISSION_DENIED if the caller may not call a method, given by its full name.
-func (c *Caller) MayCall(method string) error {
-	if c.methods == nil || c.methods[method] || !strings.HasPrefix(method, servicePrefix) {
+// MayCall returns a PERMISSION_DENIED if the caller may not call a method, given by its path. Methods that are not of the contract, such as
+// reflection, are open to every identity.
+func (c *Caller) MayCall(path string) error {
+	if c.methods == nil || c.methods[path] || method.At(path) == nil {
 		return nil
 	}
-	name := strings.TrimPrefix(method, servicePrefix)
+	name := path[strings.LastIndexByte(path, '/')+1:]
 	return c.denied("may not call "+printable(name), "method", name)
 }
 
@@ -141,7 +140,7 @@ func methodSet(names []string) map[string]bool {
 	}
 	set := make(map[string]bool, len(names))
 	for _, name := range names {
-		set[servicePrefix+name] = true
+		set[method.PathOf(method.Named(name))] = true
 	}
 	return set
 }

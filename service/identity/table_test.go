@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/tap"
 	"pgregory.net/rapid"
+
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // id draws names that nearly collide.
@@ -86,18 +88,21 @@ func TestTheContextsOfAConnectionEndWithIt(t *testing.T) {
 	require.ErrorIs(t, call.Err(), context.Canceled)
 }
 
+// simulate is the path of a call.
+const simulate = "/apportion.v1.DecisionService/Simulate"
+
 // FuzzHeaders tries any headers and names: nothing may crash, and only the right token is admitted.
 func FuzzHeaders(f *testing.F) {
-	f.Add("Bearer sesame", "/apportion.v1.ApportionService/Simulate", "spiffe://td/a", "a.b")
+	f.Add("Bearer sesame", simulate, "spiffe://td/a", "a.b")
 	f.Add("bearer  \x00", "", "spiffe://td/*", "*.a.b")
-	f.Fuzz(func(t *testing.T, header, method, spiffe, dns string) {
+	f.Fuzz(func(t *testing.T, header, path, spiffe, dns string) {
 		g := NewGate(nil)
 		require.NoError(t, g.Admit([]Identity{{Name: "s", Tokens: []Hash{HashOf("sesame")}, Methods: []string{"Simulate"}}}))
-		ctx, err := g.Tap(t.Context(), &tap.Info{FullMethodName: method, Header: metadata.MD{"authorization": {header}}})
+		ctx, err := g.Tap(t.Context(), &tap.Info{FullMethodName: path, Header: metadata.MD{"authorization": {header}}})
 		if err == nil {
 			scheme, token, _ := strings.Cut(header, " ")
 			require.True(t, strings.EqualFold(scheme, "bearer") && strings.TrimSpace(token) == "sesame", header)
-			require.True(t, method == servicePrefix+"Simulate" || !strings.HasPrefix(method, servicePrefix), method)
+			require.True(t, path == simulate || method.At(path) == nil, path)
 			require.Equal(t, "s", Of(ctx).Name)
 		}
 		_ = g.Admit([]Identity{{Name: header, SPIFFE: []string{spiffe}, DNS: []string{dns}, Clusters: []string{dns}}})
@@ -118,7 +123,7 @@ func BenchmarkGate(b *testing.B) {
 	}
 	identities[50].Tokens[0] = HashOf(token)
 	require.NoError(b, g.Admit(identities))
-	call := &tap.Info{FullMethodName: servicePrefix + "Simulate", Header: metadata.MD{"authorization": {"Bearer " + token}}}
+	call := &tap.Info{FullMethodName: simulate, Header: metadata.MD{"authorization": {"Bearer " + token}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := g.Tap(b.Context(), call); err != nil {

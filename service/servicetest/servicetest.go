@@ -19,12 +19,61 @@ import (
 
 // Replica is a server and a client of it.
 type Replica struct {
-	apportionv1.ApportionServiceClient
+	Calls
 
 	Server *service.Server
 	Conn   *grpc.ClientConn
 
 	stop func()
+}
+
+// Calls are the calls of all services.
+type Calls struct {
+	apportionv1.DecisionServiceClient
+	apportionv1.SnapshotServiceClient
+	apportionv1.InsightServiceClient
+}
+
+// Over returns the calls over a connection.
+func Over(connection grpc.ClientConnInterface) Calls {
+	return Calls{
+		apportionv1.NewDecisionServiceClient(connection), apportionv1.NewSnapshotServiceClient(connection),
+		apportionv1.NewInsightServiceClient(connection),
+	}
+}
+
+// Whole is a snapshot as it was downloaded.
+type Whole struct {
+	View     *apportionv1.SnapshotView
+	Snapshot *apportionv1.Snapshot
+	Data     []byte
+	Chunks   int
+}
+
+// Download downloads the snapshot that a request names.
+func (c Calls) Download(ctx context.Context, request *apportionv1.DownloadSnapshotRequest) (*Whole, error) {
+	stream, err := c.DownloadSnapshot(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	got := &Whole{View: first.GetHeader().GetView(), Snapshot: &apportionv1.Snapshot{}}
+	for last := false; !last; got.Chunks++ {
+		response, err := stream.Recv()
+		if err != nil {
+			return nil, err
+		}
+		got.Data, last = append(got.Data, response.GetChunk().GetData()...), response.GetChunk().GetLast()
+	}
+	return got, proto.Unmarshal(got.Data, got.Snapshot)
+}
+
+// Named downloads the newest version of the snapshot of a name.
+func (c Calls) Named(ctx context.Context, name string) (*Whole, error) {
+	return c.Download(ctx, &apportionv1.DownloadSnapshotRequest{Source: &apportionv1.DownloadSnapshotRequest_Name{Name: name}})
 }
 
 // Start starts a replica that ends with the test.
@@ -41,7 +90,7 @@ func Start(tb testing.TB, options service.Options) *Replica { //nolint:gocritic 
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
 	require.NoError(tb, err)
-	r.ApportionServiceClient = apportionv1.NewApportionServiceClient(r.Conn)
+	r.Calls = Over(r.Conn)
 	stopped := false
 	r.stop = func() {
 		if stopped {

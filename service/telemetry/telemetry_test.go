@@ -102,7 +102,7 @@ func TestTracesMetricsAndDecisionsGoWhereTheEnvironmentSays(t *testing.T) {
 	require.NoError(t, log.Close(t.Context()))
 	require.NoError(t, tele.Stop(t.Context()))
 
-	require.Contains(t, c.text("/v1/traces"), "apportion.v1.ApportionService.EvaluateShares")
+	require.Contains(t, c.text("/v1/traces"), "apportion.v1.DecisionService.EvaluateShares")
 	require.Contains(t, c.text("/v1/traces"), "apportion.policy.digest")
 	require.Contains(t, c.text("/v1/traces"), "deployment.environment")
 	require.Contains(t, c.text("/v1/metrics"), "apportion_decisions_total", "our own, over the bridge")
@@ -151,7 +151,7 @@ func TestTheAddressForOperatorsShowsMetricsHealthAndVersion(t *testing.T) {
 		`apportion_build_info{engine="`, `apportion_decisions_total{plugin="",question="shares",reason="",verdict="answered"} 1`,
 		`apportion_decision_duration_seconds_count{method="EvaluateShares"} 1`, "apportion_model_compile_seconds_count 1",
 		`apportion_snapshot_jobs_bucket{le="100"} 1`, "go_goroutines ", "process_",
-		`grpc_server_call_duration_seconds_count{grpc_method="apportion.v1.ApportionService/EvaluateShares",grpc_status="OK"} 1`,
+		`grpc_server_call_duration_seconds_count{grpc_method="apportion.v1.DecisionService/EvaluateShares",grpc_status="OK"} 1`,
 	} {
 		require.Contains(t, metrics, line)
 	}

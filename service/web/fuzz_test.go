@@ -18,6 +18,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
@@ -81,8 +82,8 @@ func packed(data []byte) []byte {
 // FuzzEachCallTakesAnyDocument sends any bytes to any call, in every form that the HTTP endpoint takes: each is answered, none fails with
 // an internal error, and none takes more memory than the server may book for it.
 func FuzzEachCallTakesAnyDocument(f *testing.F) {
-	methods := apportionv1.ApportionService_ServiceDesc.Methods
-	for i := range methods {
+	calls := method.Calls()
+	for i := range calls {
 		for form := range byte(forms) {
 			f.Add(byte(i), form, []byte(small))
 		}
@@ -102,8 +103,8 @@ func FuzzEachCallTakesAnyDocument(f *testing.F) {
 		Overload: admission.Options{Memory: memory, Receiving: receiving},
 	})
 	handler := web.NewHandler(r.Server, web.Options{})
-	f.Fuzz(func(t *testing.T, method, form byte, message []byte) {
-		path := "/" + apportionv1.ApportionService_ServiceDesc.ServiceName + "/" + methods[int(method)%len(methods)].MethodName
+	f.Fuzz(func(t *testing.T, call, form byte, message []byte) {
+		path := method.PathOf(calls[int(call)%len(calls)])
 		request := requestOf(t.Context(), path, form%forms, message)
 		answer := httptest.NewRecorder()
 		var before, after runtime.MemStats

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -55,9 +56,14 @@ const (
 
 // hold books the memory for sending an answer until the client has read it.
 func (in *incoming) hold(ctx context.Context, answer any) error {
+	return in.transfer.Hold(ctx, int64(in.sentSize(answer)))
+}
+
+// sentSize is the memory for sending an answer.
+func (in *incoming) sentSize(answer any) int {
 	m, ok := answer.(proto.Message)
 	if !ok {
-		return service.StatusOf(errNoMessage)
+		return 0
 	}
 	size := proto.Size(m)
 	switch {
@@ -68,7 +74,7 @@ func (in *incoming) hold(ctx context.Context, answer any) error {
 	default:
 		size = sentBytes * jsonLength(m)
 	}
-	return in.transfer.Hold(ctx, int64(size))
+	return size
 }
 
 // Fields of the query of a GET, as Connect defines them.
@@ -111,8 +117,11 @@ func (in *incoming) mediaType() string {
 	return name
 }
 
-// framed reports whether the message has a frame, as in the protocols of gRPC.
-func (in *incoming) framed() bool { return strings.HasPrefix(in.mediaType(), "application/grpc") }
+// framed reports whether the message has a frame, as in the protocols of gRPC and in streams of Connect.
+func (in *incoming) framed() bool {
+	name := in.mediaType()
+	return strings.HasPrefix(name, "application/grpc") || strings.HasPrefix(name, "application/connect+")
+}
 
 // isJSON reports whether the message is in JSON. Connect has refused what is neither that nor protobuf.
 func (in *incoming) isJSON() bool {
@@ -194,7 +203,8 @@ func (in *incoming) unwrap(ctx context.Context) error {
 		if len(data) < frameBytes || data[0] > 1 || int64(binary.BigEndian.Uint32(data[1:])) != int64(len(data)-frameBytes) {
 			return service.StatusOf(invalid("the body is not one message in a frame"))
 		}
-		compressed, compression = data[0] == 1, in.request.Header.Get("Grpc-Encoding")
+		compressed = data[0] == 1
+		compression = cmp.Or(in.request.Header.Get("Grpc-Encoding"), in.request.Header.Get("Connect-Content-Encoding"))
 		t.Cut(frameBytes)
 	}
 	if !compressed || len(t.Data()) == 0 || compression == "" || compression == "identity" {

@@ -68,7 +68,7 @@ func short(of protoreflect.MessageDescriptor) []string {
 func TestDecodingTakesNoMoreThanIsBookedForIt(t *testing.T) {
 	raced.Skip(t)
 	seen, most, worst := map[string]bool{}, 0.0, ""
-	for _, request := range []proto.Message{&apportionv1.SimulateRequest{}, &apportionv1.EvaluateSharesRequest{}, &apportionv1.ScoreNodesRequest{}} {
+	for _, request := range []proto.Message{&apportionv1.SimulateRequest{}, &apportionv1.EvaluateSharesRequest{}, &apportionv1.PlanRequest{}} {
 		dense(request.ProtoReflect().Descriptor(), 5, func(path, text string) {
 			if seen[text] {
 				return

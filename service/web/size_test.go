@@ -76,7 +76,7 @@ func drawValue(t *rapid.T, f protoreflect.FieldDescriptor) protoreflect.Value {
 func TestNoJSONTextIsLongerThanIsBookedForIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom([]proto.Message{
-			&apportionv1.SimulateResponse{}, &apportionv1.ExplainResponse{}, &apportionv1.GetSnapshotResponse{}, &apportionv1.GetHistoryResponse{},
+			&apportionv1.SimulateResponse{}, &apportionv1.ExplainResponse{}, &apportionv1.GetServerInfoResponse{}, &apportionv1.GetHistoryResponse{},
 		}).Draw(t, "kind").ProtoReflect().New()
 		draw(t, m, 6)
 		if answer, ok := m.Interface().(*apportionv1.SimulateResponse); ok {

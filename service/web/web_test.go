@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,10 @@ import (
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
+	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 	"github.com/apportion/apportion/service/servicetest"
@@ -37,8 +42,8 @@ import (
 )
 
 const (
-	shares   = "/apportion.v1.ApportionService/EvaluateShares"
-	simulate = "/apportion.v1.ApportionService/Simulate"
+	shares   = "/apportion.v1.DecisionService/EvaluateShares"
+	simulate = "/apportion.v1.DecisionService/Simulate"
 	small    = `{"input":{"snapshot":{"dimensions":["cpu"],"nodes":[{"name":"n0","allocatable":{"dimensions":[0],"amounts":[10000]}}],
 "queues":[{"name":"ml"}],"jobs":[{"uid":"train","queue":"ml","phase":"JOB_PHASE_RUNNING","groups":[{"request":{"dimensions":[0],"amounts":[3000]},
 "tasks":[{"uid":"t0","status":"TASK_STATUS_RUNNING","node":0}]}]}]},"policyName":"cluster"}}`
@@ -125,17 +130,14 @@ func TestJSONMayNameItsCharset(t *testing.T) {
 
 func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 	s := start(t, service.Options{}, web.Options{})
-	client := apportionv1connect.NewApportionServiceClient(s.http.Client(), s.http.URL)
-	input, task := servicetest.Named(servicetest.Snapshot(2), "cluster"), &apportionv1.Selector{Indices: []uint32{1}}
+	client := apportionv1connect.NewDecisionServiceClient(s.http.Client(), s.http.URL)
+	snapshots := apportionv1connect.NewSnapshotServiceClient(s.http.Client(), s.http.URL)
+	insights := apportionv1connect.NewInsightServiceClient(s.http.Client(), s.http.URL)
+	input := servicetest.Named(servicetest.Snapshot(2), "cluster")
 	job := &apportionv1.Selector{Indices: []uint32{0}}
-	victims := &apportionv1.SelectVictimsRequest_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: task}}
 	tried := []string{
 		same(t, s.EvaluateShares, client.EvaluateShares, &apportionv1.EvaluateSharesRequest{Input: input}),
 		same(t, s.CheckEnqueue, client.CheckEnqueue, &apportionv1.CheckEnqueueRequest{Input: input}),
-		same(t, s.CheckAllocatable, client.CheckAllocatable,
-			&apportionv1.CheckAllocatableRequest{Input: input, Allocatable: &apportionv1.AllocatableStep{Tasks: task}}),
-		same(t, s.SelectVictims, client.SelectVictims, &apportionv1.SelectVictimsRequest{Input: input, Question: victims}),
-		same(t, s.ScoreNodes, client.ScoreNodes, &apportionv1.ScoreNodesRequest{Input: input, Nodes: &apportionv1.NodesStep{Tasks: task}}),
 		same(t, s.Explain, client.Explain, &apportionv1.ExplainRequest{Input: input}),
 		same(t, s.Plan, client.Plan, &apportionv1.PlanRequest{Input: input, Plan: &apportionv1.PlanStep{Job: job}}),
 		same(t, s.Forecast, client.Forecast,
@@ -143,13 +145,49 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 		same(t, s.Remedies, client.Remedies,
 			&apportionv1.RemediesRequest{Input: input, Remedies: &apportionv1.RemediesStep{Job: job}}),
 		same(t, s.Simulate, client.Simulate, &apportionv1.SimulateRequest{Input: input, Steps: servicetest.Steps()}),
-		same(t, s.ListSnapshots, client.ListSnapshots, &apportionv1.ListSnapshotsRequest{}),
-		same(t, s.GetSnapshot, client.GetSnapshot, &apportionv1.GetSnapshotRequest{Name: "none"}),
-		same(t, s.GetHistory, client.GetHistory, &apportionv1.GetHistoryRequest{Name: "none"}),
-		same(t, s.GetUsage, client.GetUsage, &apportionv1.GetUsageRequest{Name: "none"}),
+		same(t, s.ListSnapshots, snapshots.ListSnapshots, &apportionv1.ListSnapshotsRequest{}),
+		same(t, s.GetServerInfo, snapshots.GetServerInfo, &apportionv1.GetServerInfoRequest{}),
+		same(t, s.GetHistory, insights.GetHistory, &apportionv1.GetHistoryRequest{Name: "none"}),
+		same(t, s.GetUsage, insights.GetUsage, &apportionv1.GetUsageRequest{Name: "none"}),
 	}
-	for _, method := range apportionv1.ApportionService_ServiceDesc.Methods {
-		require.Contains(t, tried, method.MethodName+"Request")
+	for _, call := range method.Calls() {
+		require.True(t, !method.IsUnary(call) || slices.Contains(tried, string(call.Name())+"Request"), call.Name())
+	}
+}
+
+func TestASnapshotIsDownloadedInChunksInEachEncoding(t *testing.T) {
+	s := start(t, service.Options{}, web.Options{})
+	shape := generate.Standard()
+	shape.Jobs, shape.Tasks, shape.UIDs = 2000, 40_000, true
+	data, err := proto.Marshal(generate.Snapshot(shape))
+	require.NoError(t, err)
+	k := s.Server.Keep("cluster", "", func(*apportionv1.SnapshotView) {})
+	require.NoError(t, k.Put(t.Context(), data, &apportionv1.SnapshotView{}))
+	named := func(name string) *apportionv1.DownloadSnapshotRequest {
+		return &apportionv1.DownloadSnapshotRequest{Source: &apportionv1.DownloadSnapshotRequest_Name{Name: name}}
+	}
+	for name, options := range map[string][]connect.ClientOption{
+		"connect": nil, "JSON": {connect.WithProtoJSON()}, "gRPC-Web": {connect.WithGRPCWeb()}, "compressed": {connect.WithSendGzip()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := apportionv1connect.NewSnapshotServiceClient(s.http.Client(), s.http.URL, options...)
+			stream, err := client.DownloadSnapshot(t.Context(), named("cluster"))
+			require.NoError(t, err)
+			var got []byte
+			var header *apportionv1.DownloadHeader
+			for stream.Receive() {
+				header = cmp.Or(header, stream.Msg().GetHeader())
+				got = append(got, stream.Msg().GetChunk().GetData()...)
+			}
+			require.NoError(t, stream.Err())
+			require.Equal(t, data, got)
+			require.Equal(t, decode.Digest(got), header.GetView().GetDigest())
+			require.EqualValues(t, len(data), header.GetSize())
+			stream, err = client.DownloadSnapshot(t.Context(), named("none"))
+			require.NoError(t, err)
+			require.False(t, stream.Receive())
+			require.Equal(t, connect.CodeNotFound, connect.CodeOf(stream.Err()))
+		})
 	}
 }
 
@@ -199,7 +237,7 @@ func TestErrorsAreThoseOfTheContract(t *testing.T) {
 		requireError(t, answer, "out_of_range", "LIMIT_EXCEEDED")
 	})
 	t.Run("streams are for gRPC", func(t *testing.T) {
-		status, _, _ := s.post(t, "/apportion.v1.ApportionService/RunSession", "{}")
+		status, _, _ := s.post(t, "/apportion.v1.DecisionService/RunSession", "{}")
 		require.Equal(t, http.StatusNotFound, status)
 	})
 	t.Run("bytes that are no message", func(t *testing.T) {
@@ -334,7 +372,7 @@ func TestCallsAreMeasuredAndTraced(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"open", "decide", "apportion.v1.ApportionService/EvaluateShares", "apportion.v1.ApportionService/EvaluateShares",
+		"open", "decide", "apportion.v1.DecisionService/EvaluateShares", "apportion.v1.DecisionService/EvaluateShares",
 	}, names)
 }
 
@@ -371,7 +409,7 @@ apportion_message_bytes 0
 func TestAnAnswerIsBookedUntilItIsSent(t *testing.T) {
 	s := start(t, service.Options{}, web.Options{})
 	for range 3 {
-		_, _, answer := s.post(t, "/apportion.v1.ApportionService/EvaluateShares", `{"input": {"policyName": "cluster", "snapshot": {}}}`)
+		_, _, answer := s.post(t, "/apportion.v1.DecisionService/EvaluateShares", `{"input": {"policyName": "cluster", "snapshot": {}}}`)
 		require.Contains(t, answer, "shares")
 	}
 	booked := func() float64 {
@@ -394,7 +432,7 @@ func TestTheDocumentedCallIsAnsweredAsDocumented(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(page, -1)
 	require.Len(t, blocks, 3)
 	s := start(t, service.Options{}, web.Options{})
-	status, _, answer := s.post(t, "/apportion.v1.ApportionService/CheckEnqueue", string(blocks[0][1]))
+	status, _, answer := s.post(t, "/apportion.v1.DecisionService/CheckEnqueue", string(blocks[0][1]))
 	require.Equal(t, http.StatusOK, status, answer)
 	basis, _ := answer["basis"].(map[string]any)
 	require.Equal(t, engine.Version, basis["engineVersion"])
@@ -403,7 +441,7 @@ func TestTheDocumentedCallIsAnsweredAsDocumented(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(blocks[1][1]), string(got), string(got))
 
-	_, _, answer = s.post(t, "/apportion.v1.ApportionService/CheckEnqueue", `{"input":{"snapshot":{},"policyName":"none"}}`)
+	_, _, answer = s.post(t, "/apportion.v1.DecisionService/CheckEnqueue", `{"input":{"snapshot":{},"policyName":"none"}}`)
 	var want map[string]any
 	require.NoError(t, json.Unmarshal(blocks[2][1], &want))
 	delete(answer, "details")

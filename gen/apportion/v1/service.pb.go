@@ -21,6 +21,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PolicySource is where a named policy comes from.
+type PolicySource int32
+
+const (
+	// Not stated.
+	PolicySource_POLICY_SOURCE_UNSPECIFIED PolicySource = 0
+	// It is built in, and the same on every server of the version.
+	PolicySource_POLICY_SOURCE_PRESET PolicySource = 1
+	// The operator has configured it, perhaps under the name of a preset.
+	PolicySource_POLICY_SOURCE_CONFIGURED PolicySource = 2
+)
+
+// Enum value maps for PolicySource.
+var (
+	PolicySource_name = map[int32]string{
+		0: "POLICY_SOURCE_UNSPECIFIED",
+		1: "POLICY_SOURCE_PRESET",
+		2: "POLICY_SOURCE_CONFIGURED",
+	}
+	PolicySource_value = map[string]int32{
+		"POLICY_SOURCE_UNSPECIFIED": 0,
+		"POLICY_SOURCE_PRESET":      1,
+		"POLICY_SOURCE_CONFIGURED":  2,
+	}
+)
+
+func (x PolicySource) Enum() *PolicySource {
+	p := new(PolicySource)
+	*p = x
+	return p
+}
+
+func (x PolicySource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PolicySource) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_service_proto_enumTypes[0].Descriptor()
+}
+
+func (PolicySource) Type() protoreflect.EnumType {
+	return &file_apportion_v1_service_proto_enumTypes[0]
+}
+
+func (x PolicySource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PolicySource.Descriptor instead.
+func (PolicySource) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{0}
+}
+
 // EvaluateSharesRequest asks for the shares of queues.
 type EvaluateSharesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -241,395 +294,6 @@ func (x *CheckEnqueueResponse) GetEnqueue() *EnqueueAnswer {
 	return nil
 }
 
-// CheckAllocatableRequest asks what queues may use.
-type CheckAllocatableRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The snapshot and the policy. Required.
-	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// At least one of the two.
-	Allocatable *AllocatableStep `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// May be the only question.
-	Preemptive    *PreemptiveStep `protobuf:"bytes,3,opt,name=preemptive,proto3" json:"preemptive,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckAllocatableRequest) Reset() {
-	*x = CheckAllocatableRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckAllocatableRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckAllocatableRequest) ProtoMessage() {}
-
-func (x *CheckAllocatableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckAllocatableRequest.ProtoReflect.Descriptor instead.
-func (*CheckAllocatableRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *CheckAllocatableRequest) GetInput() *Input {
-	if x != nil {
-		return x.Input
-	}
-	return nil
-}
-
-func (x *CheckAllocatableRequest) GetAllocatable() *AllocatableStep {
-	if x != nil {
-		return x.Allocatable
-	}
-	return nil
-}
-
-func (x *CheckAllocatableRequest) GetPreemptive() *PreemptiveStep {
-	if x != nil {
-		return x.Preemptive
-	}
-	return nil
-}
-
-// CheckAllocatableResponse answers a CheckAllocatableRequest.
-type CheckAllocatableResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifies the inputs of the answer.
-	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// Present if the request has this question.
-	Allocatable *AllocatableAnswer `protobuf:"bytes,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// Present if the request has this question.
-	Preemptive    *PreemptiveAnswer `protobuf:"bytes,3,opt,name=preemptive,proto3" json:"preemptive,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckAllocatableResponse) Reset() {
-	*x = CheckAllocatableResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckAllocatableResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckAllocatableResponse) ProtoMessage() {}
-
-func (x *CheckAllocatableResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckAllocatableResponse.ProtoReflect.Descriptor instead.
-func (*CheckAllocatableResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *CheckAllocatableResponse) GetBasis() *Basis {
-	if x != nil {
-		return x.Basis
-	}
-	return nil
-}
-
-func (x *CheckAllocatableResponse) GetAllocatable() *AllocatableAnswer {
-	if x != nil {
-		return x.Allocatable
-	}
-	return nil
-}
-
-func (x *CheckAllocatableResponse) GetPreemptive() *PreemptiveAnswer {
-	if x != nil {
-		return x.Preemptive
-	}
-	return nil
-}
-
-// SelectVictimsRequest asks which tasks a task may evict.
-type SelectVictimsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The snapshot and the policy. Required.
-	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// Whose tasks. Required.
-	//
-	// Types that are valid to be assigned to Question:
-	//
-	//	*SelectVictimsRequest_Reclaim
-	//	*SelectVictimsRequest_Preempt
-	Question      isSelectVictimsRequest_Question `protobuf_oneof:"question"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SelectVictimsRequest) Reset() {
-	*x = SelectVictimsRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SelectVictimsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SelectVictimsRequest) ProtoMessage() {}
-
-func (x *SelectVictimsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SelectVictimsRequest.ProtoReflect.Descriptor instead.
-func (*SelectVictimsRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *SelectVictimsRequest) GetInput() *Input {
-	if x != nil {
-		return x.Input
-	}
-	return nil
-}
-
-func (x *SelectVictimsRequest) GetQuestion() isSelectVictimsRequest_Question {
-	if x != nil {
-		return x.Question
-	}
-	return nil
-}
-
-func (x *SelectVictimsRequest) GetReclaim() *ReclaimStep {
-	if x != nil {
-		if x, ok := x.Question.(*SelectVictimsRequest_Reclaim); ok {
-			return x.Reclaim
-		}
-	}
-	return nil
-}
-
-func (x *SelectVictimsRequest) GetPreempt() *PreemptStep {
-	if x != nil {
-		if x, ok := x.Question.(*SelectVictimsRequest_Preempt); ok {
-			return x.Preempt
-		}
-	}
-	return nil
-}
-
-type isSelectVictimsRequest_Question interface {
-	isSelectVictimsRequest_Question()
-}
-
-type SelectVictimsRequest_Reclaim struct {
-	// From other queues.
-	Reclaim *ReclaimStep `protobuf:"bytes,2,opt,name=reclaim,proto3,oneof"`
-}
-
-type SelectVictimsRequest_Preempt struct {
-	// From the claimant's own queue.
-	Preempt *PreemptStep `protobuf:"bytes,3,opt,name=preempt,proto3,oneof"`
-}
-
-func (*SelectVictimsRequest_Reclaim) isSelectVictimsRequest_Question() {}
-
-func (*SelectVictimsRequest_Preempt) isSelectVictimsRequest_Question() {}
-
-// SelectVictimsResponse answers a SelectVictimsRequest.
-type SelectVictimsResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifies the inputs of the answer.
-	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As for a `reclaim` or `preempt` step.
-	Victims       *VictimsAnswer `protobuf:"bytes,2,opt,name=victims,proto3" json:"victims,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SelectVictimsResponse) Reset() {
-	*x = SelectVictimsResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SelectVictimsResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SelectVictimsResponse) ProtoMessage() {}
-
-func (x *SelectVictimsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SelectVictimsResponse.ProtoReflect.Descriptor instead.
-func (*SelectVictimsResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *SelectVictimsResponse) GetBasis() *Basis {
-	if x != nil {
-		return x.Basis
-	}
-	return nil
-}
-
-func (x *SelectVictimsResponse) GetVictims() *VictimsAnswer {
-	if x != nil {
-		return x.Victims
-	}
-	return nil
-}
-
-// ScoreNodesRequest asks where tasks fit.
-type ScoreNodesRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The snapshot and the policy. Required.
-	Input *Input `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// The tasks and the nodes. Required.
-	Nodes         *NodesStep `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ScoreNodesRequest) Reset() {
-	*x = ScoreNodesRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ScoreNodesRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ScoreNodesRequest) ProtoMessage() {}
-
-func (x *ScoreNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ScoreNodesRequest.ProtoReflect.Descriptor instead.
-func (*ScoreNodesRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *ScoreNodesRequest) GetInput() *Input {
-	if x != nil {
-		return x.Input
-	}
-	return nil
-}
-
-func (x *ScoreNodesRequest) GetNodes() *NodesStep {
-	if x != nil {
-		return x.Nodes
-	}
-	return nil
-}
-
-// ScoreNodesResponse answers a ScoreNodesRequest.
-type ScoreNodesResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifies the inputs of the answer.
-	Basis *Basis `protobuf:"bytes,1,opt,name=basis,proto3" json:"basis,omitempty"`
-	// As for a `nodes` step.
-	Nodes         *NodesAnswer `protobuf:"bytes,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ScoreNodesResponse) Reset() {
-	*x = ScoreNodesResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ScoreNodesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ScoreNodesResponse) ProtoMessage() {}
-
-func (x *ScoreNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ScoreNodesResponse.ProtoReflect.Descriptor instead.
-func (*ScoreNodesResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *ScoreNodesResponse) GetBasis() *Basis {
-	if x != nil {
-		return x.Basis
-	}
-	return nil
-}
-
-func (x *ScoreNodesResponse) GetNodes() *NodesAnswer {
-	if x != nil {
-		return x.Nodes
-	}
-	return nil
-}
-
 // ExplainRequest asks why jobs wait.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -643,7 +307,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[10]
+	mi := &file_apportion_v1_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +319,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[10]
+	mi := &file_apportion_v1_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +332,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ExplainRequest) GetInput() *Input {
@@ -698,7 +362,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[11]
+	mi := &file_apportion_v1_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +374,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[11]
+	mi := &file_apportion_v1_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +387,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExplainResponse) GetBasis() *Basis {
@@ -753,7 +417,7 @@ type PlanRequest struct {
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[12]
+	mi := &file_apportion_v1_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +429,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[12]
+	mi := &file_apportion_v1_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +442,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PlanRequest) GetInput() *Input {
@@ -808,7 +472,7 @@ type PlanResponse struct {
 
 func (x *PlanResponse) Reset() {
 	*x = PlanResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[13]
+	mi := &file_apportion_v1_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +484,7 @@ func (x *PlanResponse) String() string {
 func (*PlanResponse) ProtoMessage() {}
 
 func (x *PlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[13]
+	mi := &file_apportion_v1_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +497,7 @@ func (x *PlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResponse.ProtoReflect.Descriptor instead.
 func (*PlanResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PlanResponse) GetBasis() *Basis {
@@ -863,7 +527,7 @@ type RemediesRequest struct {
 
 func (x *RemediesRequest) Reset() {
 	*x = RemediesRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	mi := &file_apportion_v1_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +539,7 @@ func (x *RemediesRequest) String() string {
 func (*RemediesRequest) ProtoMessage() {}
 
 func (x *RemediesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[14]
+	mi := &file_apportion_v1_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -888,7 +552,7 @@ func (x *RemediesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemediesRequest.ProtoReflect.Descriptor instead.
 func (*RemediesRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RemediesRequest) GetInput() *Input {
@@ -918,7 +582,7 @@ type RemediesResponse struct {
 
 func (x *RemediesResponse) Reset() {
 	*x = RemediesResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	mi := &file_apportion_v1_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +594,7 @@ func (x *RemediesResponse) String() string {
 func (*RemediesResponse) ProtoMessage() {}
 
 func (x *RemediesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[15]
+	mi := &file_apportion_v1_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +607,7 @@ func (x *RemediesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemediesResponse.ProtoReflect.Descriptor instead.
 func (*RemediesResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RemediesResponse) GetBasis() *Basis {
@@ -973,7 +637,7 @@ type ForecastRequest struct {
 
 func (x *ForecastRequest) Reset() {
 	*x = ForecastRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	mi := &file_apportion_v1_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +649,7 @@ func (x *ForecastRequest) String() string {
 func (*ForecastRequest) ProtoMessage() {}
 
 func (x *ForecastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[16]
+	mi := &file_apportion_v1_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +662,7 @@ func (x *ForecastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForecastRequest.ProtoReflect.Descriptor instead.
 func (*ForecastRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ForecastRequest) GetInput() *Input {
@@ -1028,7 +692,7 @@ type ForecastResponse struct {
 
 func (x *ForecastResponse) Reset() {
 	*x = ForecastResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	mi := &file_apportion_v1_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +704,7 @@ func (x *ForecastResponse) String() string {
 func (*ForecastResponse) ProtoMessage() {}
 
 func (x *ForecastResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[17]
+	mi := &file_apportion_v1_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +717,7 @@ func (x *ForecastResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForecastResponse.ProtoReflect.Descriptor instead.
 func (*ForecastResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ForecastResponse) GetBasis() *Basis {
@@ -1083,7 +747,7 @@ type SimulateRequest struct {
 
 func (x *SimulateRequest) Reset() {
 	*x = SimulateRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[18]
+	mi := &file_apportion_v1_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +759,7 @@ func (x *SimulateRequest) String() string {
 func (*SimulateRequest) ProtoMessage() {}
 
 func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[18]
+	mi := &file_apportion_v1_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +772,7 @@ func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateRequest.ProtoReflect.Descriptor instead.
 func (*SimulateRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SimulateRequest) GetInput() *Input {
@@ -1138,7 +802,7 @@ type SimulateResponse struct {
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[19]
+	mi := &file_apportion_v1_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +814,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[19]
+	mi := &file_apportion_v1_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +827,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SimulateResponse) GetBasis() *Basis {
@@ -1196,7 +860,7 @@ type UploadSnapshotRequest struct {
 
 func (x *UploadSnapshotRequest) Reset() {
 	*x = UploadSnapshotRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	mi := &file_apportion_v1_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +872,7 @@ func (x *UploadSnapshotRequest) String() string {
 func (*UploadSnapshotRequest) ProtoMessage() {}
 
 func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	mi := &file_apportion_v1_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +885,7 @@ func (x *UploadSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UploadSnapshotRequest) GetMessage() isUploadSnapshotRequest_Message {
@@ -1282,7 +946,7 @@ type UploadSnapshotResponse struct {
 
 func (x *UploadSnapshotResponse) Reset() {
 	*x = UploadSnapshotResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[21]
+	mi := &file_apportion_v1_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +958,7 @@ func (x *UploadSnapshotResponse) String() string {
 func (*UploadSnapshotResponse) ProtoMessage() {}
 
 func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[21]
+	mi := &file_apportion_v1_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +971,7 @@ func (x *UploadSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*UploadSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UploadSnapshotResponse) GetDigest() string {
@@ -1348,7 +1012,7 @@ type RunSessionRequest struct {
 
 func (x *RunSessionRequest) Reset() {
 	*x = RunSessionRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[22]
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1024,7 @@ func (x *RunSessionRequest) String() string {
 func (*RunSessionRequest) ProtoMessage() {}
 
 func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[22]
+	mi := &file_apportion_v1_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1037,7 @@ func (x *RunSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionRequest.ProtoReflect.Descriptor instead.
 func (*RunSessionRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunSessionRequest) GetMessage() isRunSessionRequest_Message {
@@ -1452,7 +1116,7 @@ type RunSessionResponse struct {
 
 func (x *RunSessionResponse) Reset() {
 	*x = RunSessionResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1128,7 @@ func (x *RunSessionResponse) String() string {
 func (*RunSessionResponse) ProtoMessage() {}
 
 func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	mi := &file_apportion_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1141,7 @@ func (x *RunSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSessionResponse.ProtoReflect.Descriptor instead.
 func (*RunSessionResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunSessionResponse) GetMessage() isRunSessionResponse_Message {
@@ -1541,14 +1205,18 @@ func (*RunSessionResponse_GoingAway) isRunSessionResponse_Message() {}
 
 // ListSnapshotsRequest asks for what the server maintains.
 type ListSnapshotsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum count of snapshots in the response. 0: 100. More than 1,000 count as 1,000.
+	PageSize uint32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// `next_page_token` of the page before. Empty: the first page.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListSnapshotsRequest) Reset() {
 	*x = ListSnapshotsRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[24]
+	mi := &file_apportion_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1228,7 @@ func (x *ListSnapshotsRequest) String() string {
 func (*ListSnapshotsRequest) ProtoMessage() {}
 
 func (x *ListSnapshotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[24]
+	mi := &file_apportion_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1241,21 @@ func (x *ListSnapshotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSnapshotsRequest.ProtoReflect.Descriptor instead.
 func (*ListSnapshotsRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListSnapshotsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListSnapshotsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
 }
 
 // ListSnapshotsResponse has what the server maintains.
@@ -1581,15 +1263,15 @@ type ListSnapshotsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshots that the caller may use, sorted by name. A snapshot that is not available yet has no digest.
 	Snapshots []*SnapshotView `protobuf:"bytes,1,rep,name=snapshots,proto3" json:"snapshots,omitempty"`
-	// Valid values of `Input.policy_name`, in ascending order.
-	PolicyNames   []string `protobuf:"bytes,2,rep,name=policy_names,json=policyNames,proto3" json:"policy_names,omitempty"`
+	// Asks for the next page. Empty: this is the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListSnapshotsResponse) Reset() {
 	*x = ListSnapshotsResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[25]
+	mi := &file_apportion_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1283,7 @@ func (x *ListSnapshotsResponse) String() string {
 func (*ListSnapshotsResponse) ProtoMessage() {}
 
 func (x *ListSnapshotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[25]
+	mi := &file_apportion_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1296,7 @@ func (x *ListSnapshotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSnapshotsResponse.ProtoReflect.Descriptor instead.
 func (*ListSnapshotsResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListSnapshotsResponse) GetSnapshots() []*SnapshotView {
@@ -1624,39 +1306,129 @@ func (x *ListSnapshotsResponse) GetSnapshots() []*SnapshotView {
 	return nil
 }
 
-func (x *ListSnapshotsResponse) GetPolicyNames() []string {
+func (x *ListSnapshotsResponse) GetNextPageToken() string {
 	if x != nil {
-		return x.PolicyNames
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// DownloadSnapshotRequest asks for a whole snapshot.
+type DownloadSnapshotRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which one. Required.
+	//
+	// Types that are valid to be assigned to Source:
+	//
+	//	*DownloadSnapshotRequest_Name
+	//	*DownloadSnapshotRequest_Digest
+	Source        isDownloadSnapshotRequest_Source `protobuf_oneof:"source"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DownloadSnapshotRequest) Reset() {
+	*x = DownloadSnapshotRequest{}
+	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DownloadSnapshotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DownloadSnapshotRequest) ProtoMessage() {}
+
+func (x *DownloadSnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DownloadSnapshotRequest.ProtoReflect.Descriptor instead.
+func (*DownloadSnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *DownloadSnapshotRequest) GetSource() isDownloadSnapshotRequest_Source {
+	if x != nil {
+		return x.Source
 	}
 	return nil
 }
 
-// GetSnapshotRequest asks for a whole snapshot.
-type GetSnapshotRequest struct {
+func (x *DownloadSnapshotRequest) GetName() string {
+	if x != nil {
+		if x, ok := x.Source.(*DownloadSnapshotRequest_Name); ok {
+			return x.Name
+		}
+	}
+	return ""
+}
+
+func (x *DownloadSnapshotRequest) GetDigest() string {
+	if x != nil {
+		if x, ok := x.Source.(*DownloadSnapshotRequest_Digest); ok {
+			return x.Digest
+		}
+	}
+	return ""
+}
+
+type isDownloadSnapshotRequest_Source interface {
+	isDownloadSnapshotRequest_Source()
+}
+
+type DownloadSnapshotRequest_Name struct {
+	// Name of the snapshot: its newest version.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3,oneof"`
+}
+
+type DownloadSnapshotRequest_Digest struct {
+	// Digest of a version that the server holds: `sha256:` and 64 hexadecimal digits.
+	Digest string `protobuf:"bytes,2,opt,name=digest,proto3,oneof"`
+}
+
+func (*DownloadSnapshotRequest_Name) isDownloadSnapshotRequest_Source() {}
+
+func (*DownloadSnapshotRequest_Digest) isDownloadSnapshotRequest_Source() {}
+
+// DownloadSnapshotResponse is a part of a snapshot.
+type DownloadSnapshotResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the snapshot. Required.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Digest of the version that the caller has: if it is the newest, the response has no `snapshot`. Empty: none.
-	KnownDigest   string `protobuf:"bytes,2,opt,name=known_digest,json=knownDigest,proto3" json:"known_digest,omitempty"`
+	// Exactly one.
+	//
+	// Types that are valid to be assigned to Message:
+	//
+	//	*DownloadSnapshotResponse_Header
+	//	*DownloadSnapshotResponse_Chunk
+	Message       isDownloadSnapshotResponse_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GetSnapshotRequest) Reset() {
-	*x = GetSnapshotRequest{}
-	mi := &file_apportion_v1_service_proto_msgTypes[26]
+func (x *DownloadSnapshotResponse) Reset() {
+	*x = DownloadSnapshotResponse{}
+	mi := &file_apportion_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GetSnapshotRequest) String() string {
+func (x *DownloadSnapshotResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GetSnapshotRequest) ProtoMessage() {}
+func (*DownloadSnapshotResponse) ProtoMessage() {}
 
-func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[26]
+func (x *DownloadSnapshotResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,51 +1439,80 @@ func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetSnapshotRequest.ProtoReflect.Descriptor instead.
-func (*GetSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{26}
+// Deprecated: Use DownloadSnapshotResponse.ProtoReflect.Descriptor instead.
+func (*DownloadSnapshotResponse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
-func (x *GetSnapshotRequest) GetName() string {
+func (x *DownloadSnapshotResponse) GetMessage() isDownloadSnapshotResponse_Message {
 	if x != nil {
-		return x.Name
+		return x.Message
 	}
-	return ""
+	return nil
 }
 
-func (x *GetSnapshotRequest) GetKnownDigest() string {
+func (x *DownloadSnapshotResponse) GetHeader() *DownloadHeader {
 	if x != nil {
-		return x.KnownDigest
+		if x, ok := x.Message.(*DownloadSnapshotResponse_Header); ok {
+			return x.Header
+		}
 	}
-	return ""
+	return nil
 }
 
-// GetSnapshotResponse has a whole snapshot.
-type GetSnapshotResponse struct {
+func (x *DownloadSnapshotResponse) GetChunk() *SnapshotChunk {
+	if x != nil {
+		if x, ok := x.Message.(*DownloadSnapshotResponse_Chunk); ok {
+			return x.Chunk
+		}
+	}
+	return nil
+}
+
+type isDownloadSnapshotResponse_Message interface {
+	isDownloadSnapshotResponse_Message()
+}
+
+type DownloadSnapshotResponse_Header struct {
+	// First, once.
+	Header *DownloadHeader `protobuf:"bytes,1,opt,name=header,proto3,oneof"`
+}
+
+type DownloadSnapshotResponse_Chunk struct {
+	// After the header, until the last one. The bytes of all chunks are a Snapshot in binary form.
+	Chunk *SnapshotChunk `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
+}
+
+func (*DownloadSnapshotResponse_Header) isDownloadSnapshotResponse_Message() {}
+
+func (*DownloadSnapshotResponse_Chunk) isDownloadSnapshotResponse_Message() {}
+
+// DownloadHeader describes a snapshot whose bytes follow.
+type DownloadHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its age and completeness.
+	// Its name and digest, age and completeness. Positions in answers about the digest refer to the snapshot.
 	View *SnapshotView `protobuf:"bytes,1,opt,name=view,proto3" json:"view,omitempty"`
-	// The newest version. Positions in answers about its digest refer to it.
-	Snapshot      *Snapshot `protobuf:"bytes,2,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	// Number of its bytes.
+	Size          uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GetSnapshotResponse) Reset() {
-	*x = GetSnapshotResponse{}
-	mi := &file_apportion_v1_service_proto_msgTypes[27]
+func (x *DownloadHeader) Reset() {
+	*x = DownloadHeader{}
+	mi := &file_apportion_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GetSnapshotResponse) String() string {
+func (x *DownloadHeader) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GetSnapshotResponse) ProtoMessage() {}
+func (*DownloadHeader) ProtoMessage() {}
 
-func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_service_proto_msgTypes[27]
+func (x *DownloadHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1722,30 +1523,323 @@ func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GetSnapshotResponse.ProtoReflect.Descriptor instead.
-func (*GetSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_service_proto_rawDescGZIP(), []int{27}
+// Deprecated: Use DownloadHeader.ProtoReflect.Descriptor instead.
+func (*DownloadHeader) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
-func (x *GetSnapshotResponse) GetView() *SnapshotView {
+func (x *DownloadHeader) GetView() *SnapshotView {
 	if x != nil {
 		return x.View
 	}
 	return nil
 }
 
-func (x *GetSnapshotResponse) GetSnapshot() *Snapshot {
+func (x *DownloadHeader) GetSize() uint64 {
 	if x != nil {
-		return x.Snapshot
+		return x.Size
+	}
+	return 0
+}
+
+// GetServerInfoRequest asks what the server is.
+type GetServerInfoRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetServerInfoRequest) Reset() {
+	*x = GetServerInfoRequest{}
+	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetServerInfoRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetServerInfoRequest) ProtoMessage() {}
+
+func (x *GetServerInfoRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetServerInfoRequest.ProtoReflect.Descriptor instead.
+func (*GetServerInfoRequest) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{23}
+}
+
+// GetServerInfoResponse describes the server that answers.
+type GetServerInfoResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version of the engine, as in `Basis.engine_version`.
+	EngineVersion string `protobuf:"bytes,1,opt,name=engine_version,json=engineVersion,proto3" json:"engine_version,omitempty"`
+	// The schedulers as which policies decide, in ascending order of name.
+	Releases []*MirroredRelease `protobuf:"bytes,2,rep,name=releases,proto3" json:"releases,omitempty"`
+	// What `Input.policy_name` may name, in ascending order of name.
+	Policies []*ServedPolicy `protobuf:"bytes,3,rep,name=policies,proto3" json:"policies,omitempty"`
+	// The limits that a caller meets, in ascending order of name.
+	Limits []*CallerLimit `protobuf:"bytes,4,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Full names of the services that this server has, in ascending order, such as `apportion.v1.DecisionService`.
+	Services      []string `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetServerInfoResponse) Reset() {
+	*x = GetServerInfoResponse{}
+	mi := &file_apportion_v1_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetServerInfoResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetServerInfoResponse) ProtoMessage() {}
+
+func (x *GetServerInfoResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetServerInfoResponse.ProtoReflect.Descriptor instead.
+func (*GetServerInfoResponse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *GetServerInfoResponse) GetEngineVersion() string {
+	if x != nil {
+		return x.EngineVersion
+	}
+	return ""
+}
+
+func (x *GetServerInfoResponse) GetReleases() []*MirroredRelease {
+	if x != nil {
+		return x.Releases
 	}
 	return nil
+}
+
+func (x *GetServerInfoResponse) GetPolicies() []*ServedPolicy {
+	if x != nil {
+		return x.Policies
+	}
+	return nil
+}
+
+func (x *GetServerInfoResponse) GetLimits() []*CallerLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *GetServerInfoResponse) GetServices() []string {
+	if x != nil {
+		return x.Services
+	}
+	return nil
+}
+
+// MirroredRelease is a release of a scheduler as which policies decide.
+type MirroredRelease struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the scheduler: `volcano` or `kueue`.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its exact version, such as `v1.15.1`.
+	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MirroredRelease) Reset() {
+	*x = MirroredRelease{}
+	mi := &file_apportion_v1_service_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MirroredRelease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MirroredRelease) ProtoMessage() {}
+
+func (x *MirroredRelease) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MirroredRelease.ProtoReflect.Descriptor instead.
+func (*MirroredRelease) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *MirroredRelease) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MirroredRelease) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+// ServedPolicy is a policy that requests may name.
+type ServedPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name, for `Input.policy_name`.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Digest, as in `Basis.policy_digest`.
+	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Where it comes from.
+	Source        PolicySource `protobuf:"varint,3,opt,name=source,proto3,enum=apportion.v1.PolicySource" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServedPolicy) Reset() {
+	*x = ServedPolicy{}
+	mi := &file_apportion_v1_service_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServedPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServedPolicy) ProtoMessage() {}
+
+func (x *ServedPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServedPolicy.ProtoReflect.Descriptor instead.
+func (*ServedPolicy) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ServedPolicy) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ServedPolicy) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *ServedPolicy) GetSource() PolicySource {
+	if x != nil {
+		return x.Source
+	}
+	return PolicySource_POLICY_SOURCE_UNSPECIFIED
+}
+
+// CallerLimit is a limit of one call or one caller.
+type CallerLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name, as in the metadata `limit` of errors beyond it.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The most that is allowed: a count, bytes, or milliseconds of a time, as `maximum` in the metadata of errors. Absent: it has no bound.
+	Maximum       *int64 `protobuf:"varint,2,opt,name=maximum,proto3,oneof" json:"maximum,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallerLimit) Reset() {
+	*x = CallerLimit{}
+	mi := &file_apportion_v1_service_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallerLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallerLimit) ProtoMessage() {}
+
+func (x *CallerLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_service_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallerLimit.ProtoReflect.Descriptor instead.
+func (*CallerLimit) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_service_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *CallerLimit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CallerLimit) GetMaximum() int64 {
+	if x != nil && x.Maximum != nil {
+		return *x.Maximum
+	}
+	return 0
 }
 
 var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x1aapportion/v1/history.proto\x1a\x19apportion/v1/ledger.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x1aapportion/v1/history.proto\x1a\x19apportion/v1/ledger.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x17apportion/v1/step.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1757,34 +1851,7 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\aenqueue\x18\x02 \x01(\v2\x19.apportion.v1.EnqueueStepR\aenqueue\"x\n" +
 	"\x14CheckEnqueueResponse\x12)\n" +
 	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x125\n" +
-	"\aenqueue\x18\x02 \x01(\v2\x1b.apportion.v1.EnqueueAnswerR\aenqueue\"\xc3\x01\n" +
-	"\x17CheckAllocatableRequest\x12)\n" +
-	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x12?\n" +
-	"\vallocatable\x18\x02 \x01(\v2\x1d.apportion.v1.AllocatableStepR\vallocatable\x12<\n" +
-	"\n" +
-	"preemptive\x18\x03 \x01(\v2\x1c.apportion.v1.PreemptiveStepR\n" +
-	"preemptive\"\xc8\x01\n" +
-	"\x18CheckAllocatableResponse\x12)\n" +
-	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x12A\n" +
-	"\vallocatable\x18\x02 \x01(\v2\x1f.apportion.v1.AllocatableAnswerR\vallocatable\x12>\n" +
-	"\n" +
-	"preemptive\x18\x03 \x01(\v2\x1e.apportion.v1.PreemptiveAnswerR\n" +
-	"preemptive\"\xbb\x01\n" +
-	"\x14SelectVictimsRequest\x12)\n" +
-	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x125\n" +
-	"\areclaim\x18\x02 \x01(\v2\x19.apportion.v1.ReclaimStepH\x00R\areclaim\x125\n" +
-	"\apreempt\x18\x03 \x01(\v2\x19.apportion.v1.PreemptStepH\x00R\apreemptB\n" +
-	"\n" +
-	"\bquestion\"y\n" +
-	"\x15SelectVictimsResponse\x12)\n" +
-	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x125\n" +
-	"\avictims\x18\x02 \x01(\v2\x1b.apportion.v1.VictimsAnswerR\avictims\"m\n" +
-	"\x11ScoreNodesRequest\x12)\n" +
-	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x12-\n" +
-	"\x05nodes\x18\x02 \x01(\v2\x17.apportion.v1.NodesStepR\x05nodes\"p\n" +
-	"\x12ScoreNodesResponse\x12)\n" +
-	"\x05basis\x18\x01 \x01(\v2\x13.apportion.v1.BasisR\x05basis\x12/\n" +
-	"\x05nodes\x18\x02 \x01(\v2\x19.apportion.v1.NodesAnswerR\x05nodes\"p\n" +
+	"\aenqueue\x18\x02 \x01(\v2\x1b.apportion.v1.EnqueueAnswerR\aenqueue\"p\n" +
 	"\x0eExplainRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x123\n" +
 	"\aexplain\x18\x02 \x01(\v2\x19.apportion.v1.ExplainStepR\aexplain\"s\n" +
@@ -1833,34 +1900,64 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\aanswers\x18\x02 \x01(\v2\x19.apportion.v1.AnswerBatchH\x00R\aanswers\x128\n" +
 	"\n" +
 	"going_away\x18\x03 \x01(\v2\x17.apportion.v1.GoingAwayH\x00R\tgoingAwayB\t\n" +
-	"\amessage\"\x16\n" +
-	"\x14ListSnapshotsRequest\"t\n" +
-	"\x15ListSnapshotsResponse\x128\n" +
-	"\tsnapshots\x18\x01 \x03(\v2\x1a.apportion.v1.SnapshotViewR\tsnapshots\x12!\n" +
-	"\fpolicy_names\x18\x02 \x03(\tR\vpolicyNames\"K\n" +
-	"\x12GetSnapshotRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
-	"\fknown_digest\x18\x02 \x01(\tR\vknownDigest\"y\n" +
-	"\x13GetSnapshotResponse\x12.\n" +
-	"\x04view\x18\x01 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x122\n" +
-	"\bsnapshot\x18\x02 \x01(\v2\x16.apportion.v1.SnapshotR\bsnapshot2\x80\v\n" +
-	"\x10ApportionService\x12`\n" +
-	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
-	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12f\n" +
-	"\x10CheckAllocatable\x12%.apportion.v1.CheckAllocatableRequest\x1a&.apportion.v1.CheckAllocatableResponse\"\x03\x90\x02\x01\x12]\n" +
-	"\rSelectVictims\x12\".apportion.v1.SelectVictimsRequest\x1a#.apportion.v1.SelectVictimsResponse\"\x03\x90\x02\x01\x12T\n" +
+	"\amessage\"R\n" +
+	"\x14ListSnapshotsRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"ScoreNodes\x12\x1f.apportion.v1.ScoreNodesRequest\x1a .apportion.v1.ScoreNodesResponse\"\x03\x90\x02\x01\x12K\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"y\n" +
+	"\x15ListSnapshotsResponse\x128\n" +
+	"\tsnapshots\x18\x01 \x03(\v2\x1a.apportion.v1.SnapshotViewR\tsnapshots\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"S\n" +
+	"\x17DownloadSnapshotRequest\x12\x14\n" +
+	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x12\x18\n" +
+	"\x06digest\x18\x02 \x01(\tH\x00R\x06digestB\b\n" +
+	"\x06source\"\x92\x01\n" +
+	"\x18DownloadSnapshotResponse\x126\n" +
+	"\x06header\x18\x01 \x01(\v2\x1c.apportion.v1.DownloadHeaderH\x00R\x06header\x123\n" +
+	"\x05chunk\x18\x02 \x01(\v2\x1b.apportion.v1.SnapshotChunkH\x00R\x05chunkB\t\n" +
+	"\amessage\"T\n" +
+	"\x0eDownloadHeader\x12.\n" +
+	"\x04view\x18\x01 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\"\x16\n" +
+	"\x14GetServerInfoRequest\"\x80\x02\n" +
+	"\x15GetServerInfoResponse\x12%\n" +
+	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x129\n" +
+	"\breleases\x18\x02 \x03(\v2\x1d.apportion.v1.MirroredReleaseR\breleases\x126\n" +
+	"\bpolicies\x18\x03 \x03(\v2\x1a.apportion.v1.ServedPolicyR\bpolicies\x121\n" +
+	"\x06limits\x18\x04 \x03(\v2\x19.apportion.v1.CallerLimitR\x06limits\x12\x1a\n" +
+	"\bservices\x18\x05 \x03(\tR\bservices\"?\n" +
+	"\x0fMirroredRelease\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"n\n" +
+	"\fServedPolicy\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x122\n" +
+	"\x06source\x18\x03 \x01(\x0e2\x1a.apportion.v1.PolicySourceR\x06source\"L\n" +
+	"\vCallerLimit\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1d\n" +
+	"\amaximum\x18\x02 \x01(\x03H\x00R\amaximum\x88\x01\x01B\n" +
+	"\n" +
+	"\b_maximum*e\n" +
+	"\fPolicySource\x12\x1d\n" +
+	"\x19POLICY_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14POLICY_SOURCE_PRESET\x10\x01\x12\x1c\n" +
+	"\x18POLICY_SOURCE_CONFIGURED\x10\x022\xa5\x05\n" +
+	"\x0fDecisionService\x12`\n" +
+	"\x0eEvaluateShares\x12#.apportion.v1.EvaluateSharesRequest\x1a$.apportion.v1.EvaluateSharesResponse\"\x03\x90\x02\x01\x12Z\n" +
+	"\fCheckEnqueue\x12!.apportion.v1.CheckEnqueueRequest\x1a\".apportion.v1.CheckEnqueueResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\aExplain\x12\x1c.apportion.v1.ExplainRequest\x1a\x1d.apportion.v1.ExplainResponse\"\x03\x90\x02\x01\x12B\n" +
 	"\x04Plan\x12\x19.apportion.v1.PlanRequest\x1a\x1a.apportion.v1.PlanResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bRemedies\x12\x1d.apportion.v1.RemediesRequest\x1a\x1e.apportion.v1.RemediesResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bForecast\x12\x1d.apportion.v1.ForecastRequest\x1a\x1e.apportion.v1.ForecastResponse\"\x03\x90\x02\x01\x12N\n" +
-	"\bSimulate\x12\x1d.apportion.v1.SimulateRequest\x1a\x1e.apportion.v1.SimulateResponse\"\x03\x90\x02\x01\x12]\n" +
-	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse(\x01\x12S\n" +
+	"\bSimulate\x12\x1d.apportion.v1.SimulateRequest\x1a\x1e.apportion.v1.SimulateResponse\"\x03\x90\x02\x01\x12S\n" +
 	"\n" +
-	"RunSession\x12\x1f.apportion.v1.RunSessionRequest\x1a .apportion.v1.RunSessionResponse(\x010\x01\x12]\n" +
-	"\rListSnapshots\x12\".apportion.v1.ListSnapshotsRequest\x1a#.apportion.v1.ListSnapshotsResponse\"\x03\x90\x02\x01\x12W\n" +
-	"\vGetSnapshot\x12 .apportion.v1.GetSnapshotRequest\x1a!.apportion.v1.GetSnapshotResponse\"\x03\x90\x02\x01\x12T\n" +
+	"RunSession\x12\x1f.apportion.v1.RunSessionRequest\x1a .apportion.v1.RunSessionResponse(\x010\x012\x9d\x03\n" +
+	"\x0fSnapshotService\x12b\n" +
+	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse\"\x03\x90\x02\x02(\x01\x12h\n" +
+	"\x10DownloadSnapshot\x12%.apportion.v1.DownloadSnapshotRequest\x1a&.apportion.v1.DownloadSnapshotResponse\"\x03\x90\x02\x010\x01\x12]\n" +
+	"\rListSnapshots\x12\".apportion.v1.ListSnapshotsRequest\x1a#.apportion.v1.ListSnapshotsResponse\"\x03\x90\x02\x01\x12]\n" +
+	"\rGetServerInfo\x12\".apportion.v1.GetServerInfoRequest\x1a#.apportion.v1.GetServerInfoResponse\"\x03\x90\x02\x012\xb6\x01\n" +
+	"\x0eInsightService\x12T\n" +
 	"\n" +
 	"GetHistory\x12\x1f.apportion.v1.GetHistoryRequest\x1a .apportion.v1.GetHistoryResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bGetUsage\x12\x1d.apportion.v1.GetUsageRequest\x1a\x1e.apportion.v1.GetUsageResponse\"\x03\x90\x02\x01BQ\n" +
@@ -1878,167 +1975,145 @@ func file_apportion_v1_service_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_service_proto_rawDescData
 }
 
+var file_apportion_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_apportion_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_apportion_v1_service_proto_goTypes = []any{
-	(*EvaluateSharesRequest)(nil),    // 0: apportion.v1.EvaluateSharesRequest
-	(*EvaluateSharesResponse)(nil),   // 1: apportion.v1.EvaluateSharesResponse
-	(*CheckEnqueueRequest)(nil),      // 2: apportion.v1.CheckEnqueueRequest
-	(*CheckEnqueueResponse)(nil),     // 3: apportion.v1.CheckEnqueueResponse
-	(*CheckAllocatableRequest)(nil),  // 4: apportion.v1.CheckAllocatableRequest
-	(*CheckAllocatableResponse)(nil), // 5: apportion.v1.CheckAllocatableResponse
-	(*SelectVictimsRequest)(nil),     // 6: apportion.v1.SelectVictimsRequest
-	(*SelectVictimsResponse)(nil),    // 7: apportion.v1.SelectVictimsResponse
-	(*ScoreNodesRequest)(nil),        // 8: apportion.v1.ScoreNodesRequest
-	(*ScoreNodesResponse)(nil),       // 9: apportion.v1.ScoreNodesResponse
-	(*ExplainRequest)(nil),           // 10: apportion.v1.ExplainRequest
-	(*ExplainResponse)(nil),          // 11: apportion.v1.ExplainResponse
-	(*PlanRequest)(nil),              // 12: apportion.v1.PlanRequest
-	(*PlanResponse)(nil),             // 13: apportion.v1.PlanResponse
-	(*RemediesRequest)(nil),          // 14: apportion.v1.RemediesRequest
-	(*RemediesResponse)(nil),         // 15: apportion.v1.RemediesResponse
-	(*ForecastRequest)(nil),          // 16: apportion.v1.ForecastRequest
-	(*ForecastResponse)(nil),         // 17: apportion.v1.ForecastResponse
-	(*SimulateRequest)(nil),          // 18: apportion.v1.SimulateRequest
-	(*SimulateResponse)(nil),         // 19: apportion.v1.SimulateResponse
-	(*UploadSnapshotRequest)(nil),    // 20: apportion.v1.UploadSnapshotRequest
-	(*UploadSnapshotResponse)(nil),   // 21: apportion.v1.UploadSnapshotResponse
-	(*RunSessionRequest)(nil),        // 22: apportion.v1.RunSessionRequest
-	(*RunSessionResponse)(nil),       // 23: apportion.v1.RunSessionResponse
-	(*ListSnapshotsRequest)(nil),     // 24: apportion.v1.ListSnapshotsRequest
-	(*ListSnapshotsResponse)(nil),    // 25: apportion.v1.ListSnapshotsResponse
-	(*GetSnapshotRequest)(nil),       // 26: apportion.v1.GetSnapshotRequest
-	(*GetSnapshotResponse)(nil),      // 27: apportion.v1.GetSnapshotResponse
-	(*Input)(nil),                    // 28: apportion.v1.Input
-	(*SharesStep)(nil),               // 29: apportion.v1.SharesStep
-	(*Basis)(nil),                    // 30: apportion.v1.Basis
-	(*SharesAnswer)(nil),             // 31: apportion.v1.SharesAnswer
-	(*EnqueueStep)(nil),              // 32: apportion.v1.EnqueueStep
-	(*EnqueueAnswer)(nil),            // 33: apportion.v1.EnqueueAnswer
-	(*AllocatableStep)(nil),          // 34: apportion.v1.AllocatableStep
-	(*PreemptiveStep)(nil),           // 35: apportion.v1.PreemptiveStep
-	(*AllocatableAnswer)(nil),        // 36: apportion.v1.AllocatableAnswer
-	(*PreemptiveAnswer)(nil),         // 37: apportion.v1.PreemptiveAnswer
-	(*ReclaimStep)(nil),              // 38: apportion.v1.ReclaimStep
-	(*PreemptStep)(nil),              // 39: apportion.v1.PreemptStep
-	(*VictimsAnswer)(nil),            // 40: apportion.v1.VictimsAnswer
-	(*NodesStep)(nil),                // 41: apportion.v1.NodesStep
-	(*NodesAnswer)(nil),              // 42: apportion.v1.NodesAnswer
-	(*ExplainStep)(nil),              // 43: apportion.v1.ExplainStep
-	(*ExplainAnswer)(nil),            // 44: apportion.v1.ExplainAnswer
-	(*PlanStep)(nil),                 // 45: apportion.v1.PlanStep
-	(*PlanAnswer)(nil),               // 46: apportion.v1.PlanAnswer
-	(*RemediesStep)(nil),             // 47: apportion.v1.RemediesStep
-	(*RemediesAnswer)(nil),           // 48: apportion.v1.RemediesAnswer
-	(*ForecastStep)(nil),             // 49: apportion.v1.ForecastStep
-	(*ForecastAnswer)(nil),           // 50: apportion.v1.ForecastAnswer
-	(*Step)(nil),                     // 51: apportion.v1.Step
-	(*Answer)(nil),                   // 52: apportion.v1.Answer
-	(*UploadHeader)(nil),             // 53: apportion.v1.UploadHeader
-	(*SnapshotChunk)(nil),            // 54: apportion.v1.SnapshotChunk
-	(*OpenSession)(nil),              // 55: apportion.v1.OpenSession
-	(*StepBatch)(nil),                // 56: apportion.v1.StepBatch
-	(*SessionOpened)(nil),            // 57: apportion.v1.SessionOpened
-	(*AnswerBatch)(nil),              // 58: apportion.v1.AnswerBatch
-	(*GoingAway)(nil),                // 59: apportion.v1.GoingAway
-	(*SnapshotView)(nil),             // 60: apportion.v1.SnapshotView
-	(*Snapshot)(nil),                 // 61: apportion.v1.Snapshot
-	(*GetHistoryRequest)(nil),        // 62: apportion.v1.GetHistoryRequest
-	(*GetUsageRequest)(nil),          // 63: apportion.v1.GetUsageRequest
-	(*GetHistoryResponse)(nil),       // 64: apportion.v1.GetHistoryResponse
-	(*GetUsageResponse)(nil),         // 65: apportion.v1.GetUsageResponse
+	(PolicySource)(0),                // 0: apportion.v1.PolicySource
+	(*EvaluateSharesRequest)(nil),    // 1: apportion.v1.EvaluateSharesRequest
+	(*EvaluateSharesResponse)(nil),   // 2: apportion.v1.EvaluateSharesResponse
+	(*CheckEnqueueRequest)(nil),      // 3: apportion.v1.CheckEnqueueRequest
+	(*CheckEnqueueResponse)(nil),     // 4: apportion.v1.CheckEnqueueResponse
+	(*ExplainRequest)(nil),           // 5: apportion.v1.ExplainRequest
+	(*ExplainResponse)(nil),          // 6: apportion.v1.ExplainResponse
+	(*PlanRequest)(nil),              // 7: apportion.v1.PlanRequest
+	(*PlanResponse)(nil),             // 8: apportion.v1.PlanResponse
+	(*RemediesRequest)(nil),          // 9: apportion.v1.RemediesRequest
+	(*RemediesResponse)(nil),         // 10: apportion.v1.RemediesResponse
+	(*ForecastRequest)(nil),          // 11: apportion.v1.ForecastRequest
+	(*ForecastResponse)(nil),         // 12: apportion.v1.ForecastResponse
+	(*SimulateRequest)(nil),          // 13: apportion.v1.SimulateRequest
+	(*SimulateResponse)(nil),         // 14: apportion.v1.SimulateResponse
+	(*UploadSnapshotRequest)(nil),    // 15: apportion.v1.UploadSnapshotRequest
+	(*UploadSnapshotResponse)(nil),   // 16: apportion.v1.UploadSnapshotResponse
+	(*RunSessionRequest)(nil),        // 17: apportion.v1.RunSessionRequest
+	(*RunSessionResponse)(nil),       // 18: apportion.v1.RunSessionResponse
+	(*ListSnapshotsRequest)(nil),     // 19: apportion.v1.ListSnapshotsRequest
+	(*ListSnapshotsResponse)(nil),    // 20: apportion.v1.ListSnapshotsResponse
+	(*DownloadSnapshotRequest)(nil),  // 21: apportion.v1.DownloadSnapshotRequest
+	(*DownloadSnapshotResponse)(nil), // 22: apportion.v1.DownloadSnapshotResponse
+	(*DownloadHeader)(nil),           // 23: apportion.v1.DownloadHeader
+	(*GetServerInfoRequest)(nil),     // 24: apportion.v1.GetServerInfoRequest
+	(*GetServerInfoResponse)(nil),    // 25: apportion.v1.GetServerInfoResponse
+	(*MirroredRelease)(nil),          // 26: apportion.v1.MirroredRelease
+	(*ServedPolicy)(nil),             // 27: apportion.v1.ServedPolicy
+	(*CallerLimit)(nil),              // 28: apportion.v1.CallerLimit
+	(*Input)(nil),                    // 29: apportion.v1.Input
+	(*SharesStep)(nil),               // 30: apportion.v1.SharesStep
+	(*Basis)(nil),                    // 31: apportion.v1.Basis
+	(*SharesAnswer)(nil),             // 32: apportion.v1.SharesAnswer
+	(*EnqueueStep)(nil),              // 33: apportion.v1.EnqueueStep
+	(*EnqueueAnswer)(nil),            // 34: apportion.v1.EnqueueAnswer
+	(*ExplainStep)(nil),              // 35: apportion.v1.ExplainStep
+	(*ExplainAnswer)(nil),            // 36: apportion.v1.ExplainAnswer
+	(*PlanStep)(nil),                 // 37: apportion.v1.PlanStep
+	(*PlanAnswer)(nil),               // 38: apportion.v1.PlanAnswer
+	(*RemediesStep)(nil),             // 39: apportion.v1.RemediesStep
+	(*RemediesAnswer)(nil),           // 40: apportion.v1.RemediesAnswer
+	(*ForecastStep)(nil),             // 41: apportion.v1.ForecastStep
+	(*ForecastAnswer)(nil),           // 42: apportion.v1.ForecastAnswer
+	(*Step)(nil),                     // 43: apportion.v1.Step
+	(*Answer)(nil),                   // 44: apportion.v1.Answer
+	(*UploadHeader)(nil),             // 45: apportion.v1.UploadHeader
+	(*SnapshotChunk)(nil),            // 46: apportion.v1.SnapshotChunk
+	(*OpenSession)(nil),              // 47: apportion.v1.OpenSession
+	(*StepBatch)(nil),                // 48: apportion.v1.StepBatch
+	(*SessionOpened)(nil),            // 49: apportion.v1.SessionOpened
+	(*AnswerBatch)(nil),              // 50: apportion.v1.AnswerBatch
+	(*GoingAway)(nil),                // 51: apportion.v1.GoingAway
+	(*SnapshotView)(nil),             // 52: apportion.v1.SnapshotView
+	(*GetHistoryRequest)(nil),        // 53: apportion.v1.GetHistoryRequest
+	(*GetUsageRequest)(nil),          // 54: apportion.v1.GetUsageRequest
+	(*GetHistoryResponse)(nil),       // 55: apportion.v1.GetHistoryResponse
+	(*GetUsageResponse)(nil),         // 56: apportion.v1.GetUsageResponse
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
-	28, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
-	29, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
-	30, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
-	31, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
-	28, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
-	32, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
-	30, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
-	33, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
-	28, // 8: apportion.v1.CheckAllocatableRequest.input:type_name -> apportion.v1.Input
-	34, // 9: apportion.v1.CheckAllocatableRequest.allocatable:type_name -> apportion.v1.AllocatableStep
-	35, // 10: apportion.v1.CheckAllocatableRequest.preemptive:type_name -> apportion.v1.PreemptiveStep
-	30, // 11: apportion.v1.CheckAllocatableResponse.basis:type_name -> apportion.v1.Basis
-	36, // 12: apportion.v1.CheckAllocatableResponse.allocatable:type_name -> apportion.v1.AllocatableAnswer
-	37, // 13: apportion.v1.CheckAllocatableResponse.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	28, // 14: apportion.v1.SelectVictimsRequest.input:type_name -> apportion.v1.Input
-	38, // 15: apportion.v1.SelectVictimsRequest.reclaim:type_name -> apportion.v1.ReclaimStep
-	39, // 16: apportion.v1.SelectVictimsRequest.preempt:type_name -> apportion.v1.PreemptStep
-	30, // 17: apportion.v1.SelectVictimsResponse.basis:type_name -> apportion.v1.Basis
-	40, // 18: apportion.v1.SelectVictimsResponse.victims:type_name -> apportion.v1.VictimsAnswer
-	28, // 19: apportion.v1.ScoreNodesRequest.input:type_name -> apportion.v1.Input
-	41, // 20: apportion.v1.ScoreNodesRequest.nodes:type_name -> apportion.v1.NodesStep
-	30, // 21: apportion.v1.ScoreNodesResponse.basis:type_name -> apportion.v1.Basis
-	42, // 22: apportion.v1.ScoreNodesResponse.nodes:type_name -> apportion.v1.NodesAnswer
-	28, // 23: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
-	43, // 24: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
-	30, // 25: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
-	44, // 26: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
-	28, // 27: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
-	45, // 28: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
-	30, // 29: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
-	46, // 30: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
-	28, // 31: apportion.v1.RemediesRequest.input:type_name -> apportion.v1.Input
-	47, // 32: apportion.v1.RemediesRequest.remedies:type_name -> apportion.v1.RemediesStep
-	30, // 33: apportion.v1.RemediesResponse.basis:type_name -> apportion.v1.Basis
-	48, // 34: apportion.v1.RemediesResponse.remedies:type_name -> apportion.v1.RemediesAnswer
-	28, // 35: apportion.v1.ForecastRequest.input:type_name -> apportion.v1.Input
-	49, // 36: apportion.v1.ForecastRequest.forecast:type_name -> apportion.v1.ForecastStep
-	30, // 37: apportion.v1.ForecastResponse.basis:type_name -> apportion.v1.Basis
-	50, // 38: apportion.v1.ForecastResponse.forecast:type_name -> apportion.v1.ForecastAnswer
-	28, // 39: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
-	51, // 40: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
-	30, // 41: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
-	52, // 42: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
-	53, // 43: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
-	54, // 44: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	55, // 45: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
-	54, // 46: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
-	56, // 47: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
-	57, // 48: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
-	58, // 49: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
-	59, // 50: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
-	60, // 51: apportion.v1.ListSnapshotsResponse.snapshots:type_name -> apportion.v1.SnapshotView
-	60, // 52: apportion.v1.GetSnapshotResponse.view:type_name -> apportion.v1.SnapshotView
-	61, // 53: apportion.v1.GetSnapshotResponse.snapshot:type_name -> apportion.v1.Snapshot
-	0,  // 54: apportion.v1.ApportionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
-	2,  // 55: apportion.v1.ApportionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
-	4,  // 56: apportion.v1.ApportionService.CheckAllocatable:input_type -> apportion.v1.CheckAllocatableRequest
-	6,  // 57: apportion.v1.ApportionService.SelectVictims:input_type -> apportion.v1.SelectVictimsRequest
-	8,  // 58: apportion.v1.ApportionService.ScoreNodes:input_type -> apportion.v1.ScoreNodesRequest
-	10, // 59: apportion.v1.ApportionService.Explain:input_type -> apportion.v1.ExplainRequest
-	12, // 60: apportion.v1.ApportionService.Plan:input_type -> apportion.v1.PlanRequest
-	14, // 61: apportion.v1.ApportionService.Remedies:input_type -> apportion.v1.RemediesRequest
-	16, // 62: apportion.v1.ApportionService.Forecast:input_type -> apportion.v1.ForecastRequest
-	18, // 63: apportion.v1.ApportionService.Simulate:input_type -> apportion.v1.SimulateRequest
-	20, // 64: apportion.v1.ApportionService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
-	22, // 65: apportion.v1.ApportionService.RunSession:input_type -> apportion.v1.RunSessionRequest
-	24, // 66: apportion.v1.ApportionService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
-	26, // 67: apportion.v1.ApportionService.GetSnapshot:input_type -> apportion.v1.GetSnapshotRequest
-	62, // 68: apportion.v1.ApportionService.GetHistory:input_type -> apportion.v1.GetHistoryRequest
-	63, // 69: apportion.v1.ApportionService.GetUsage:input_type -> apportion.v1.GetUsageRequest
-	1,  // 70: apportion.v1.ApportionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	3,  // 71: apportion.v1.ApportionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	5,  // 72: apportion.v1.ApportionService.CheckAllocatable:output_type -> apportion.v1.CheckAllocatableResponse
-	7,  // 73: apportion.v1.ApportionService.SelectVictims:output_type -> apportion.v1.SelectVictimsResponse
-	9,  // 74: apportion.v1.ApportionService.ScoreNodes:output_type -> apportion.v1.ScoreNodesResponse
-	11, // 75: apportion.v1.ApportionService.Explain:output_type -> apportion.v1.ExplainResponse
-	13, // 76: apportion.v1.ApportionService.Plan:output_type -> apportion.v1.PlanResponse
-	15, // 77: apportion.v1.ApportionService.Remedies:output_type -> apportion.v1.RemediesResponse
-	17, // 78: apportion.v1.ApportionService.Forecast:output_type -> apportion.v1.ForecastResponse
-	19, // 79: apportion.v1.ApportionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	21, // 80: apportion.v1.ApportionService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	23, // 81: apportion.v1.ApportionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	25, // 82: apportion.v1.ApportionService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
-	27, // 83: apportion.v1.ApportionService.GetSnapshot:output_type -> apportion.v1.GetSnapshotResponse
-	64, // 84: apportion.v1.ApportionService.GetHistory:output_type -> apportion.v1.GetHistoryResponse
-	65, // 85: apportion.v1.ApportionService.GetUsage:output_type -> apportion.v1.GetUsageResponse
-	70, // [70:86] is the sub-list for method output_type
-	54, // [54:70] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	29, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
+	30, // 1: apportion.v1.EvaluateSharesRequest.shares:type_name -> apportion.v1.SharesStep
+	31, // 2: apportion.v1.EvaluateSharesResponse.basis:type_name -> apportion.v1.Basis
+	32, // 3: apportion.v1.EvaluateSharesResponse.shares:type_name -> apportion.v1.SharesAnswer
+	29, // 4: apportion.v1.CheckEnqueueRequest.input:type_name -> apportion.v1.Input
+	33, // 5: apportion.v1.CheckEnqueueRequest.enqueue:type_name -> apportion.v1.EnqueueStep
+	31, // 6: apportion.v1.CheckEnqueueResponse.basis:type_name -> apportion.v1.Basis
+	34, // 7: apportion.v1.CheckEnqueueResponse.enqueue:type_name -> apportion.v1.EnqueueAnswer
+	29, // 8: apportion.v1.ExplainRequest.input:type_name -> apportion.v1.Input
+	35, // 9: apportion.v1.ExplainRequest.explain:type_name -> apportion.v1.ExplainStep
+	31, // 10: apportion.v1.ExplainResponse.basis:type_name -> apportion.v1.Basis
+	36, // 11: apportion.v1.ExplainResponse.explain:type_name -> apportion.v1.ExplainAnswer
+	29, // 12: apportion.v1.PlanRequest.input:type_name -> apportion.v1.Input
+	37, // 13: apportion.v1.PlanRequest.plan:type_name -> apportion.v1.PlanStep
+	31, // 14: apportion.v1.PlanResponse.basis:type_name -> apportion.v1.Basis
+	38, // 15: apportion.v1.PlanResponse.plan:type_name -> apportion.v1.PlanAnswer
+	29, // 16: apportion.v1.RemediesRequest.input:type_name -> apportion.v1.Input
+	39, // 17: apportion.v1.RemediesRequest.remedies:type_name -> apportion.v1.RemediesStep
+	31, // 18: apportion.v1.RemediesResponse.basis:type_name -> apportion.v1.Basis
+	40, // 19: apportion.v1.RemediesResponse.remedies:type_name -> apportion.v1.RemediesAnswer
+	29, // 20: apportion.v1.ForecastRequest.input:type_name -> apportion.v1.Input
+	41, // 21: apportion.v1.ForecastRequest.forecast:type_name -> apportion.v1.ForecastStep
+	31, // 22: apportion.v1.ForecastResponse.basis:type_name -> apportion.v1.Basis
+	42, // 23: apportion.v1.ForecastResponse.forecast:type_name -> apportion.v1.ForecastAnswer
+	29, // 24: apportion.v1.SimulateRequest.input:type_name -> apportion.v1.Input
+	43, // 25: apportion.v1.SimulateRequest.steps:type_name -> apportion.v1.Step
+	31, // 26: apportion.v1.SimulateResponse.basis:type_name -> apportion.v1.Basis
+	44, // 27: apportion.v1.SimulateResponse.answers:type_name -> apportion.v1.Answer
+	45, // 28: apportion.v1.UploadSnapshotRequest.header:type_name -> apportion.v1.UploadHeader
+	46, // 29: apportion.v1.UploadSnapshotRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	47, // 30: apportion.v1.RunSessionRequest.open:type_name -> apportion.v1.OpenSession
+	46, // 31: apportion.v1.RunSessionRequest.chunk:type_name -> apportion.v1.SnapshotChunk
+	48, // 32: apportion.v1.RunSessionRequest.batch:type_name -> apportion.v1.StepBatch
+	49, // 33: apportion.v1.RunSessionResponse.opened:type_name -> apportion.v1.SessionOpened
+	50, // 34: apportion.v1.RunSessionResponse.answers:type_name -> apportion.v1.AnswerBatch
+	51, // 35: apportion.v1.RunSessionResponse.going_away:type_name -> apportion.v1.GoingAway
+	52, // 36: apportion.v1.ListSnapshotsResponse.snapshots:type_name -> apportion.v1.SnapshotView
+	23, // 37: apportion.v1.DownloadSnapshotResponse.header:type_name -> apportion.v1.DownloadHeader
+	46, // 38: apportion.v1.DownloadSnapshotResponse.chunk:type_name -> apportion.v1.SnapshotChunk
+	52, // 39: apportion.v1.DownloadHeader.view:type_name -> apportion.v1.SnapshotView
+	26, // 40: apportion.v1.GetServerInfoResponse.releases:type_name -> apportion.v1.MirroredRelease
+	27, // 41: apportion.v1.GetServerInfoResponse.policies:type_name -> apportion.v1.ServedPolicy
+	28, // 42: apportion.v1.GetServerInfoResponse.limits:type_name -> apportion.v1.CallerLimit
+	0,  // 43: apportion.v1.ServedPolicy.source:type_name -> apportion.v1.PolicySource
+	1,  // 44: apportion.v1.DecisionService.EvaluateShares:input_type -> apportion.v1.EvaluateSharesRequest
+	3,  // 45: apportion.v1.DecisionService.CheckEnqueue:input_type -> apportion.v1.CheckEnqueueRequest
+	5,  // 46: apportion.v1.DecisionService.Explain:input_type -> apportion.v1.ExplainRequest
+	7,  // 47: apportion.v1.DecisionService.Plan:input_type -> apportion.v1.PlanRequest
+	9,  // 48: apportion.v1.DecisionService.Remedies:input_type -> apportion.v1.RemediesRequest
+	11, // 49: apportion.v1.DecisionService.Forecast:input_type -> apportion.v1.ForecastRequest
+	13, // 50: apportion.v1.DecisionService.Simulate:input_type -> apportion.v1.SimulateRequest
+	17, // 51: apportion.v1.DecisionService.RunSession:input_type -> apportion.v1.RunSessionRequest
+	15, // 52: apportion.v1.SnapshotService.UploadSnapshot:input_type -> apportion.v1.UploadSnapshotRequest
+	21, // 53: apportion.v1.SnapshotService.DownloadSnapshot:input_type -> apportion.v1.DownloadSnapshotRequest
+	19, // 54: apportion.v1.SnapshotService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
+	24, // 55: apportion.v1.SnapshotService.GetServerInfo:input_type -> apportion.v1.GetServerInfoRequest
+	53, // 56: apportion.v1.InsightService.GetHistory:input_type -> apportion.v1.GetHistoryRequest
+	54, // 57: apportion.v1.InsightService.GetUsage:input_type -> apportion.v1.GetUsageRequest
+	2,  // 58: apportion.v1.DecisionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	4,  // 59: apportion.v1.DecisionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	6,  // 60: apportion.v1.DecisionService.Explain:output_type -> apportion.v1.ExplainResponse
+	8,  // 61: apportion.v1.DecisionService.Plan:output_type -> apportion.v1.PlanResponse
+	10, // 62: apportion.v1.DecisionService.Remedies:output_type -> apportion.v1.RemediesResponse
+	12, // 63: apportion.v1.DecisionService.Forecast:output_type -> apportion.v1.ForecastResponse
+	14, // 64: apportion.v1.DecisionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	18, // 65: apportion.v1.DecisionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	16, // 66: apportion.v1.SnapshotService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	22, // 67: apportion.v1.SnapshotService.DownloadSnapshot:output_type -> apportion.v1.DownloadSnapshotResponse
+	20, // 68: apportion.v1.SnapshotService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
+	25, // 69: apportion.v1.SnapshotService.GetServerInfo:output_type -> apportion.v1.GetServerInfoResponse
+	55, // 70: apportion.v1.InsightService.GetHistory:output_type -> apportion.v1.GetHistoryResponse
+	56, // 71: apportion.v1.InsightService.GetUsage:output_type -> apportion.v1.GetUsageResponse
+	58, // [58:72] is the sub-list for method output_type
+	44, // [44:58] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_service_proto_init() }
@@ -2054,38 +2129,43 @@ func file_apportion_v1_service_proto_init() {
 	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_session_proto_init()
-	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_init()
-	file_apportion_v1_service_proto_msgTypes[6].OneofWrappers = []any{
-		(*SelectVictimsRequest_Reclaim)(nil),
-		(*SelectVictimsRequest_Preempt)(nil),
-	}
-	file_apportion_v1_service_proto_msgTypes[20].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[14].OneofWrappers = []any{
 		(*UploadSnapshotRequest_Header)(nil),
 		(*UploadSnapshotRequest_Chunk)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[22].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*RunSessionRequest_Open)(nil),
 		(*RunSessionRequest_Chunk)(nil),
 		(*RunSessionRequest_Batch)(nil),
 	}
-	file_apportion_v1_service_proto_msgTypes[23].OneofWrappers = []any{
+	file_apportion_v1_service_proto_msgTypes[17].OneofWrappers = []any{
 		(*RunSessionResponse_Opened)(nil),
 		(*RunSessionResponse_Answers)(nil),
 		(*RunSessionResponse_GoingAway)(nil),
 	}
+	file_apportion_v1_service_proto_msgTypes[20].OneofWrappers = []any{
+		(*DownloadSnapshotRequest_Name)(nil),
+		(*DownloadSnapshotRequest_Digest)(nil),
+	}
+	file_apportion_v1_service_proto_msgTypes[21].OneofWrappers = []any{
+		(*DownloadSnapshotResponse_Header)(nil),
+		(*DownloadSnapshotResponse_Chunk)(nil),
+	}
+	file_apportion_v1_service_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_service_proto_rawDesc), len(file_apportion_v1_service_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   28,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   3,
 		},
 		GoTypes:           file_apportion_v1_service_proto_goTypes,
 		DependencyIndexes: file_apportion_v1_service_proto_depIdxs,
+		EnumInfos:         file_apportion_v1_service_proto_enumTypes,
 		MessageInfos:      file_apportion_v1_service_proto_msgTypes,
 	}.Build()
 	File_apportion_v1_service_proto = out.File

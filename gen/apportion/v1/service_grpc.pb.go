@@ -21,45 +21,31 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ApportionService_EvaluateShares_FullMethodName   = "/apportion.v1.ApportionService/EvaluateShares"
-	ApportionService_CheckEnqueue_FullMethodName     = "/apportion.v1.ApportionService/CheckEnqueue"
-	ApportionService_CheckAllocatable_FullMethodName = "/apportion.v1.ApportionService/CheckAllocatable"
-	ApportionService_SelectVictims_FullMethodName    = "/apportion.v1.ApportionService/SelectVictims"
-	ApportionService_ScoreNodes_FullMethodName       = "/apportion.v1.ApportionService/ScoreNodes"
-	ApportionService_Explain_FullMethodName          = "/apportion.v1.ApportionService/Explain"
-	ApportionService_Plan_FullMethodName             = "/apportion.v1.ApportionService/Plan"
-	ApportionService_Remedies_FullMethodName         = "/apportion.v1.ApportionService/Remedies"
-	ApportionService_Forecast_FullMethodName         = "/apportion.v1.ApportionService/Forecast"
-	ApportionService_Simulate_FullMethodName         = "/apportion.v1.ApportionService/Simulate"
-	ApportionService_UploadSnapshot_FullMethodName   = "/apportion.v1.ApportionService/UploadSnapshot"
-	ApportionService_RunSession_FullMethodName       = "/apportion.v1.ApportionService/RunSession"
-	ApportionService_ListSnapshots_FullMethodName    = "/apportion.v1.ApportionService/ListSnapshots"
-	ApportionService_GetSnapshot_FullMethodName      = "/apportion.v1.ApportionService/GetSnapshot"
-	ApportionService_GetHistory_FullMethodName       = "/apportion.v1.ApportionService/GetHistory"
-	ApportionService_GetUsage_FullMethodName         = "/apportion.v1.ApportionService/GetUsage"
+	DecisionService_EvaluateShares_FullMethodName = "/apportion.v1.DecisionService/EvaluateShares"
+	DecisionService_CheckEnqueue_FullMethodName   = "/apportion.v1.DecisionService/CheckEnqueue"
+	DecisionService_Explain_FullMethodName        = "/apportion.v1.DecisionService/Explain"
+	DecisionService_Plan_FullMethodName           = "/apportion.v1.DecisionService/Plan"
+	DecisionService_Remedies_FullMethodName       = "/apportion.v1.DecisionService/Remedies"
+	DecisionService_Forecast_FullMethodName       = "/apportion.v1.DecisionService/Forecast"
+	DecisionService_Simulate_FullMethodName       = "/apportion.v1.DecisionService/Simulate"
+	DecisionService_RunSession_FullMethodName     = "/apportion.v1.DecisionService/RunSession"
 )
 
-// ApportionServiceClient is the client API for ApportionService service.
+// DecisionServiceClient is the client API for DecisionService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ApportionService decides about fair shares of cluster resources. It keeps no state that a decision depends on: equal requests get equal
-// answers from every replica of one version. Requests with `Input.snapshot_name` refer to the server's current snapshot of a cluster; the
-// basis of the answer contains its digest.
+// DecisionService decides about fair shares of cluster resources. A state is a snapshot and what happened since; a question asks about a
+// state. It keeps no state that a decision depends on: equal requests get equal answers from every replica of one version. Requests with
+// `Input.snapshot_name` refer to the server's current snapshot of a cluster; the basis of the answer contains its digest.
 //
 // Errors have a canonical code and a google.rpc.ErrorInfo with an ErrorReason. Bad input is INVALID_ARGUMENT with a google.rpc.BadRequest
 // that lists fields by path.
-type ApportionServiceClient interface {
+type DecisionServiceClient interface {
 	// Returns what each queue deserves and holds, and the order of the queues.
 	EvaluateShares(ctx context.Context, in *EvaluateSharesRequest, opts ...grpc.CallOption) (*EvaluateSharesResponse, error)
 	// Decides whether jobs may enter their queues.
 	CheckEnqueue(ctx context.Context, in *CheckEnqueueRequest, opts ...grpc.CallOption) (*CheckEnqueueResponse, error)
-	// Decides whether the queues of tasks may use that much more, and whether they may take it from others.
-	CheckAllocatable(ctx context.Context, in *CheckAllocatableRequest, opts ...grpc.CallOption) (*CheckAllocatableResponse, error)
-	// Returns the tasks that a task may evict.
-	SelectVictims(ctx context.Context, in *SelectVictimsRequest, opts ...grpc.CallOption) (*SelectVictimsResponse, error)
-	// Returns the nodes on which tasks fit, with scores.
-	ScoreNodes(ctx context.Context, in *ScoreNodesRequest, opts ...grpc.CallOption) (*ScoreNodesResponse, error)
 	// Explains why jobs wait.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
@@ -70,146 +56,91 @@ type ApportionServiceClient interface {
 	Forecast(ctx context.Context, in *ForecastRequest, opts ...grpc.CallOption) (*ForecastResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error)
-	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
-	// SNAPSHOT_NOT_FOUND the client uploads again.
-	UploadSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadSnapshotRequest, UploadSnapshotResponse], error)
 	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunSessionRequest, RunSessionResponse], error)
-	// Lists the snapshots that this server maintains itself, with their age and completeness.
-	ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error)
-	// Returns a whole snapshot that this server maintains itself.
-	GetSnapshot(ctx context.Context, in *GetSnapshotRequest, opts ...grpc.CallOption) (*GetSnapshotResponse, error)
-	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
-	// answers it depends on how long this server runs.
-	GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error)
-	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
-	GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error)
 }
 
-type apportionServiceClient struct {
+type decisionServiceClient struct {
 	cc grpc.ClientConnInterface
 }
 
-func NewApportionServiceClient(cc grpc.ClientConnInterface) ApportionServiceClient {
-	return &apportionServiceClient{cc}
+func NewDecisionServiceClient(cc grpc.ClientConnInterface) DecisionServiceClient {
+	return &decisionServiceClient{cc}
 }
 
-func (c *apportionServiceClient) EvaluateShares(ctx context.Context, in *EvaluateSharesRequest, opts ...grpc.CallOption) (*EvaluateSharesResponse, error) {
+func (c *decisionServiceClient) EvaluateShares(ctx context.Context, in *EvaluateSharesRequest, opts ...grpc.CallOption) (*EvaluateSharesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(EvaluateSharesResponse)
-	err := c.cc.Invoke(ctx, ApportionService_EvaluateShares_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, DecisionService_EvaluateShares_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *apportionServiceClient) CheckEnqueue(ctx context.Context, in *CheckEnqueueRequest, opts ...grpc.CallOption) (*CheckEnqueueResponse, error) {
+func (c *decisionServiceClient) CheckEnqueue(ctx context.Context, in *CheckEnqueueRequest, opts ...grpc.CallOption) (*CheckEnqueueResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CheckEnqueueResponse)
-	err := c.cc.Invoke(ctx, ApportionService_CheckEnqueue_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, DecisionService_CheckEnqueue_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *apportionServiceClient) CheckAllocatable(ctx context.Context, in *CheckAllocatableRequest, opts ...grpc.CallOption) (*CheckAllocatableResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CheckAllocatableResponse)
-	err := c.cc.Invoke(ctx, ApportionService_CheckAllocatable_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *apportionServiceClient) SelectVictims(ctx context.Context, in *SelectVictimsRequest, opts ...grpc.CallOption) (*SelectVictimsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(SelectVictimsResponse)
-	err := c.cc.Invoke(ctx, ApportionService_SelectVictims_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *apportionServiceClient) ScoreNodes(ctx context.Context, in *ScoreNodesRequest, opts ...grpc.CallOption) (*ScoreNodesResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ScoreNodesResponse)
-	err := c.cc.Invoke(ctx, ApportionService_ScoreNodes_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *apportionServiceClient) Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error) {
+func (c *decisionServiceClient) Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ExplainResponse)
-	err := c.cc.Invoke(ctx, ApportionService_Explain_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, DecisionService_Explain_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *apportionServiceClient) Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error) {
+func (c *decisionServiceClient) Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PlanResponse)
-	err := c.cc.Invoke(ctx, ApportionService_Plan_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, DecisionService_Plan_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *apportionServiceClient) Remedies(ctx context.Context, in *RemediesRequest, opts ...grpc.CallOption) (*RemediesResponse, error) {
+func (c *decisionServiceClient) Remedies(ctx context.Context, in *RemediesRequest, opts ...grpc.CallOption) (*RemediesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RemediesResponse)
-	err := c.cc.Invoke(ctx, ApportionService_Remedies_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, DecisionService_Remedies_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *apportionServiceClient) Forecast(ctx context.Context, in *ForecastRequest, opts ...grpc.CallOption) (*ForecastResponse, error) {
+func (c *decisionServiceClient) Forecast(ctx context.Context, in *ForecastRequest, opts ...grpc.CallOption) (*ForecastResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ForecastResponse)
-	err := c.cc.Invoke(ctx, ApportionService_Forecast_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, DecisionService_Forecast_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *apportionServiceClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error) {
+func (c *decisionServiceClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (*SimulateResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SimulateResponse)
-	err := c.cc.Invoke(ctx, ApportionService_Simulate_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, DecisionService_Simulate_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *apportionServiceClient) UploadSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadSnapshotRequest, UploadSnapshotResponse], error) {
+func (c *decisionServiceClient) RunSession(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunSessionRequest, RunSessionResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ApportionService_ServiceDesc.Streams[0], ApportionService_UploadSnapshot_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[UploadSnapshotRequest, UploadSnapshotResponse]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ApportionService_UploadSnapshotClient = grpc.ClientStreamingClient[UploadSnapshotRequest, UploadSnapshotResponse]
-
-func (c *apportionServiceClient) RunSession(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[RunSessionRequest, RunSessionResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ApportionService_ServiceDesc.Streams[1], ApportionService_RunSession_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &DecisionService_ServiceDesc.Streams[0], DecisionService_RunSession_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -218,69 +149,23 @@ func (c *apportionServiceClient) RunSession(ctx context.Context, opts ...grpc.Ca
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ApportionService_RunSessionClient = grpc.BidiStreamingClient[RunSessionRequest, RunSessionResponse]
+type DecisionService_RunSessionClient = grpc.BidiStreamingClient[RunSessionRequest, RunSessionResponse]
 
-func (c *apportionServiceClient) ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListSnapshotsResponse)
-	err := c.cc.Invoke(ctx, ApportionService_ListSnapshots_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *apportionServiceClient) GetSnapshot(ctx context.Context, in *GetSnapshotRequest, opts ...grpc.CallOption) (*GetSnapshotResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(GetSnapshotResponse)
-	err := c.cc.Invoke(ctx, ApportionService_GetSnapshot_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *apportionServiceClient) GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(GetHistoryResponse)
-	err := c.cc.Invoke(ctx, ApportionService_GetHistory_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *apportionServiceClient) GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(GetUsageResponse)
-	err := c.cc.Invoke(ctx, ApportionService_GetUsage_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// ApportionServiceServer is the server API for ApportionService service.
-// All implementations must embed UnimplementedApportionServiceServer
+// DecisionServiceServer is the server API for DecisionService service.
+// All implementations must embed UnimplementedDecisionServiceServer
 // for forward compatibility.
 //
-// ApportionService decides about fair shares of cluster resources. It keeps no state that a decision depends on: equal requests get equal
-// answers from every replica of one version. Requests with `Input.snapshot_name` refer to the server's current snapshot of a cluster; the
-// basis of the answer contains its digest.
+// DecisionService decides about fair shares of cluster resources. A state is a snapshot and what happened since; a question asks about a
+// state. It keeps no state that a decision depends on: equal requests get equal answers from every replica of one version. Requests with
+// `Input.snapshot_name` refer to the server's current snapshot of a cluster; the basis of the answer contains its digest.
 //
 // Errors have a canonical code and a google.rpc.ErrorInfo with an ErrorReason. Bad input is INVALID_ARGUMENT with a google.rpc.BadRequest
 // that lists fields by path.
-type ApportionServiceServer interface {
+type DecisionServiceServer interface {
 	// Returns what each queue deserves and holds, and the order of the queues.
 	EvaluateShares(context.Context, *EvaluateSharesRequest) (*EvaluateSharesResponse, error)
 	// Decides whether jobs may enter their queues.
 	CheckEnqueue(context.Context, *CheckEnqueueRequest) (*CheckEnqueueResponse, error)
-	// Decides whether the queues of tasks may use that much more, and whether they may take it from others.
-	CheckAllocatable(context.Context, *CheckAllocatableRequest) (*CheckAllocatableResponse, error)
-	// Returns the tasks that a task may evict.
-	SelectVictims(context.Context, *SelectVictimsRequest) (*SelectVictimsResponse, error)
-	// Returns the nodes on which tasks fit, with scores.
-	ScoreNodes(context.Context, *ScoreNodesRequest) (*ScoreNodesResponse, error)
 	// Explains why jobs wait.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
@@ -291,441 +176,620 @@ type ApportionServiceServer interface {
 	Forecast(context.Context, *ForecastRequest) (*ForecastResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error)
-	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
-	// SNAPSHOT_NOT_FOUND the client uploads again.
-	UploadSnapshot(grpc.ClientStreamingServer[UploadSnapshotRequest, UploadSnapshotResponse]) error
 	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]) error
-	// Lists the snapshots that this server maintains itself, with their age and completeness.
-	ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error)
-	// Returns a whole snapshot that this server maintains itself.
-	GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error)
-	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
-	// answers it depends on how long this server runs.
-	GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error)
-	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
-	GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error)
-	mustEmbedUnimplementedApportionServiceServer()
+	mustEmbedUnimplementedDecisionServiceServer()
 }
 
-// UnimplementedApportionServiceServer must be embedded to have
+// UnimplementedDecisionServiceServer must be embedded to have
 // forward compatible implementations.
 //
 // NOTE: this should be embedded by value instead of pointer to avoid a nil
 // pointer dereference when methods are called.
-type UnimplementedApportionServiceServer struct{}
+type UnimplementedDecisionServiceServer struct{}
 
-func (UnimplementedApportionServiceServer) EvaluateShares(context.Context, *EvaluateSharesRequest) (*EvaluateSharesResponse, error) {
+func (UnimplementedDecisionServiceServer) EvaluateShares(context.Context, *EvaluateSharesRequest) (*EvaluateSharesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method EvaluateShares not implemented")
 }
-func (UnimplementedApportionServiceServer) CheckEnqueue(context.Context, *CheckEnqueueRequest) (*CheckEnqueueResponse, error) {
+func (UnimplementedDecisionServiceServer) CheckEnqueue(context.Context, *CheckEnqueueRequest) (*CheckEnqueueResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckEnqueue not implemented")
 }
-func (UnimplementedApportionServiceServer) CheckAllocatable(context.Context, *CheckAllocatableRequest) (*CheckAllocatableResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method CheckAllocatable not implemented")
-}
-func (UnimplementedApportionServiceServer) SelectVictims(context.Context, *SelectVictimsRequest) (*SelectVictimsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method SelectVictims not implemented")
-}
-func (UnimplementedApportionServiceServer) ScoreNodes(context.Context, *ScoreNodesRequest) (*ScoreNodesResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ScoreNodes not implemented")
-}
-func (UnimplementedApportionServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
+func (UnimplementedDecisionServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
 }
-func (UnimplementedApportionServiceServer) Plan(context.Context, *PlanRequest) (*PlanResponse, error) {
+func (UnimplementedDecisionServiceServer) Plan(context.Context, *PlanRequest) (*PlanResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Plan not implemented")
 }
-func (UnimplementedApportionServiceServer) Remedies(context.Context, *RemediesRequest) (*RemediesResponse, error) {
+func (UnimplementedDecisionServiceServer) Remedies(context.Context, *RemediesRequest) (*RemediesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remedies not implemented")
 }
-func (UnimplementedApportionServiceServer) Forecast(context.Context, *ForecastRequest) (*ForecastResponse, error) {
+func (UnimplementedDecisionServiceServer) Forecast(context.Context, *ForecastRequest) (*ForecastResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Forecast not implemented")
 }
-func (UnimplementedApportionServiceServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
+func (UnimplementedDecisionServiceServer) Simulate(context.Context, *SimulateRequest) (*SimulateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Simulate not implemented")
 }
-func (UnimplementedApportionServiceServer) UploadSnapshot(grpc.ClientStreamingServer[UploadSnapshotRequest, UploadSnapshotResponse]) error {
-	return status.Error(codes.Unimplemented, "method UploadSnapshot not implemented")
-}
-func (UnimplementedApportionServiceServer) RunSession(grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]) error {
+func (UnimplementedDecisionServiceServer) RunSession(grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]) error {
 	return status.Error(codes.Unimplemented, "method RunSession not implemented")
 }
-func (UnimplementedApportionServiceServer) ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListSnapshots not implemented")
-}
-func (UnimplementedApportionServiceServer) GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method GetSnapshot not implemented")
-}
-func (UnimplementedApportionServiceServer) GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method GetHistory not implemented")
-}
-func (UnimplementedApportionServiceServer) GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method GetUsage not implemented")
-}
-func (UnimplementedApportionServiceServer) mustEmbedUnimplementedApportionServiceServer() {}
-func (UnimplementedApportionServiceServer) testEmbeddedByValue()                          {}
+func (UnimplementedDecisionServiceServer) mustEmbedUnimplementedDecisionServiceServer() {}
+func (UnimplementedDecisionServiceServer) testEmbeddedByValue()                         {}
 
-// UnsafeApportionServiceServer may be embedded to opt out of forward compatibility for this service.
-// Use of this interface is not recommended, as added methods to ApportionServiceServer will
+// UnsafeDecisionServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to DecisionServiceServer will
 // result in compilation errors.
-type UnsafeApportionServiceServer interface {
-	mustEmbedUnimplementedApportionServiceServer()
+type UnsafeDecisionServiceServer interface {
+	mustEmbedUnimplementedDecisionServiceServer()
 }
 
-func RegisterApportionServiceServer(s grpc.ServiceRegistrar, srv ApportionServiceServer) {
-	// If the following call panics, it indicates UnimplementedApportionServiceServer was
+func RegisterDecisionServiceServer(s grpc.ServiceRegistrar, srv DecisionServiceServer) {
+	// If the following call panics, it indicates UnimplementedDecisionServiceServer was
 	// embedded by pointer and is nil.  This will cause panics if an
 	// unimplemented method is ever invoked, so we test this at initialization
 	// time to prevent it from happening at runtime later due to I/O.
 	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
 		t.testEmbeddedByValue()
 	}
-	s.RegisterService(&ApportionService_ServiceDesc, srv)
+	s.RegisterService(&DecisionService_ServiceDesc, srv)
 }
 
-func _ApportionService_EvaluateShares_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _DecisionService_EvaluateShares_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(EvaluateSharesRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).EvaluateShares(ctx, in)
+		return srv.(DecisionServiceServer).EvaluateShares(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_EvaluateShares_FullMethodName,
+		FullMethod: DecisionService_EvaluateShares_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).EvaluateShares(ctx, req.(*EvaluateSharesRequest))
+		return srv.(DecisionServiceServer).EvaluateShares(ctx, req.(*EvaluateSharesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_CheckEnqueue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _DecisionService_CheckEnqueue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CheckEnqueueRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).CheckEnqueue(ctx, in)
+		return srv.(DecisionServiceServer).CheckEnqueue(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_CheckEnqueue_FullMethodName,
+		FullMethod: DecisionService_CheckEnqueue_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).CheckEnqueue(ctx, req.(*CheckEnqueueRequest))
+		return srv.(DecisionServiceServer).CheckEnqueue(ctx, req.(*CheckEnqueueRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_CheckAllocatable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CheckAllocatableRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(ApportionServiceServer).CheckAllocatable(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: ApportionService_CheckAllocatable_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).CheckAllocatable(ctx, req.(*CheckAllocatableRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _ApportionService_SelectVictims_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(SelectVictimsRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(ApportionServiceServer).SelectVictims(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: ApportionService_SelectVictims_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).SelectVictims(ctx, req.(*SelectVictimsRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _ApportionService_ScoreNodes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ScoreNodesRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(ApportionServiceServer).ScoreNodes(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: ApportionService_ScoreNodes_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).ScoreNodes(ctx, req.(*ScoreNodesRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _ApportionService_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _DecisionService_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ExplainRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).Explain(ctx, in)
+		return srv.(DecisionServiceServer).Explain(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_Explain_FullMethodName,
+		FullMethod: DecisionService_Explain_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).Explain(ctx, req.(*ExplainRequest))
+		return srv.(DecisionServiceServer).Explain(ctx, req.(*ExplainRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _DecisionService_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PlanRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).Plan(ctx, in)
+		return srv.(DecisionServiceServer).Plan(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_Plan_FullMethodName,
+		FullMethod: DecisionService_Plan_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).Plan(ctx, req.(*PlanRequest))
+		return srv.(DecisionServiceServer).Plan(ctx, req.(*PlanRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_Remedies_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _DecisionService_Remedies_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RemediesRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).Remedies(ctx, in)
+		return srv.(DecisionServiceServer).Remedies(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_Remedies_FullMethodName,
+		FullMethod: DecisionService_Remedies_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).Remedies(ctx, req.(*RemediesRequest))
+		return srv.(DecisionServiceServer).Remedies(ctx, req.(*RemediesRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_Forecast_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _DecisionService_Forecast_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ForecastRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).Forecast(ctx, in)
+		return srv.(DecisionServiceServer).Forecast(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_Forecast_FullMethodName,
+		FullMethod: DecisionService_Forecast_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).Forecast(ctx, req.(*ForecastRequest))
+		return srv.(DecisionServiceServer).Forecast(ctx, req.(*ForecastRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _DecisionService_Simulate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SimulateRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).Simulate(ctx, in)
+		return srv.(DecisionServiceServer).Simulate(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_Simulate_FullMethodName,
+		FullMethod: DecisionService_Simulate_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).Simulate(ctx, req.(*SimulateRequest))
+		return srv.(DecisionServiceServer).Simulate(ctx, req.(*SimulateRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_UploadSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(ApportionServiceServer).UploadSnapshot(&grpc.GenericServerStream[UploadSnapshotRequest, UploadSnapshotResponse]{ServerStream: stream})
+func _DecisionService_RunSession_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(DecisionServiceServer).RunSession(&grpc.GenericServerStream[RunSessionRequest, RunSessionResponse]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ApportionService_UploadSnapshotServer = grpc.ClientStreamingServer[UploadSnapshotRequest, UploadSnapshotResponse]
+type DecisionService_RunSessionServer = grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]
 
-func _ApportionService_RunSession_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(ApportionServiceServer).RunSession(&grpc.GenericServerStream[RunSessionRequest, RunSessionResponse]{ServerStream: stream})
+// DecisionService_ServiceDesc is the grpc.ServiceDesc for DecisionService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var DecisionService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "apportion.v1.DecisionService",
+	HandlerType: (*DecisionServiceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "EvaluateShares",
+			Handler:    _DecisionService_EvaluateShares_Handler,
+		},
+		{
+			MethodName: "CheckEnqueue",
+			Handler:    _DecisionService_CheckEnqueue_Handler,
+		},
+		{
+			MethodName: "Explain",
+			Handler:    _DecisionService_Explain_Handler,
+		},
+		{
+			MethodName: "Plan",
+			Handler:    _DecisionService_Plan_Handler,
+		},
+		{
+			MethodName: "Remedies",
+			Handler:    _DecisionService_Remedies_Handler,
+		},
+		{
+			MethodName: "Forecast",
+			Handler:    _DecisionService_Forecast_Handler,
+		},
+		{
+			MethodName: "Simulate",
+			Handler:    _DecisionService_Simulate_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "RunSession",
+			Handler:       _DecisionService_RunSession_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
+	Metadata: "apportion/v1/service.proto",
+}
+
+const (
+	SnapshotService_UploadSnapshot_FullMethodName   = "/apportion.v1.SnapshotService/UploadSnapshot"
+	SnapshotService_DownloadSnapshot_FullMethodName = "/apportion.v1.SnapshotService/DownloadSnapshot"
+	SnapshotService_ListSnapshots_FullMethodName    = "/apportion.v1.SnapshotService/ListSnapshots"
+	SnapshotService_GetServerInfo_FullMethodName    = "/apportion.v1.SnapshotService/GetServerInfo"
+)
+
+// SnapshotServiceClient is the client API for SnapshotService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// SnapshotService takes snapshots, gives those that the server maintains itself, and says what the server is. Errors are those of
+// DecisionService.
+type SnapshotServiceClient interface {
+	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
+	// SNAPSHOT_NOT_FOUND the client uploads again.
+	UploadSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadSnapshotRequest, UploadSnapshotResponse], error)
+	// Downloads a snapshot that this server maintains itself: a header, then the very bytes of which its digest is, in chunks.
+	DownloadSnapshot(ctx context.Context, in *DownloadSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DownloadSnapshotResponse], error)
+	// Lists the snapshots that this server maintains itself, with their age and completeness, page by page.
+	ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error)
+	// Returns what this server is: versions, policies, limits and services.
+	GetServerInfo(ctx context.Context, in *GetServerInfoRequest, opts ...grpc.CallOption) (*GetServerInfoResponse, error)
+}
+
+type snapshotServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewSnapshotServiceClient(cc grpc.ClientConnInterface) SnapshotServiceClient {
+	return &snapshotServiceClient{cc}
+}
+
+func (c *snapshotServiceClient) UploadSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadSnapshotRequest, UploadSnapshotResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &SnapshotService_ServiceDesc.Streams[0], SnapshotService_UploadSnapshot_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[UploadSnapshotRequest, UploadSnapshotResponse]{ClientStream: stream}
+	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type ApportionService_RunSessionServer = grpc.BidiStreamingServer[RunSessionRequest, RunSessionResponse]
+type SnapshotService_UploadSnapshotClient = grpc.ClientStreamingClient[UploadSnapshotRequest, UploadSnapshotResponse]
 
-func _ApportionService_ListSnapshots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func (c *snapshotServiceClient) DownloadSnapshot(ctx context.Context, in *DownloadSnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DownloadSnapshotResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &SnapshotService_ServiceDesc.Streams[1], SnapshotService_DownloadSnapshot_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[DownloadSnapshotRequest, DownloadSnapshotResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SnapshotService_DownloadSnapshotClient = grpc.ServerStreamingClient[DownloadSnapshotResponse]
+
+func (c *snapshotServiceClient) ListSnapshots(ctx context.Context, in *ListSnapshotsRequest, opts ...grpc.CallOption) (*ListSnapshotsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSnapshotsResponse)
+	err := c.cc.Invoke(ctx, SnapshotService_ListSnapshots_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *snapshotServiceClient) GetServerInfo(ctx context.Context, in *GetServerInfoRequest, opts ...grpc.CallOption) (*GetServerInfoResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetServerInfoResponse)
+	err := c.cc.Invoke(ctx, SnapshotService_GetServerInfo_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// SnapshotServiceServer is the server API for SnapshotService service.
+// All implementations must embed UnimplementedSnapshotServiceServer
+// for forward compatibility.
+//
+// SnapshotService takes snapshots, gives those that the server maintains itself, and says what the server is. Errors are those of
+// DecisionService.
+type SnapshotServiceServer interface {
+	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
+	// SNAPSHOT_NOT_FOUND the client uploads again.
+	UploadSnapshot(grpc.ClientStreamingServer[UploadSnapshotRequest, UploadSnapshotResponse]) error
+	// Downloads a snapshot that this server maintains itself: a header, then the very bytes of which its digest is, in chunks.
+	DownloadSnapshot(*DownloadSnapshotRequest, grpc.ServerStreamingServer[DownloadSnapshotResponse]) error
+	// Lists the snapshots that this server maintains itself, with their age and completeness, page by page.
+	ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error)
+	// Returns what this server is: versions, policies, limits and services.
+	GetServerInfo(context.Context, *GetServerInfoRequest) (*GetServerInfoResponse, error)
+	mustEmbedUnimplementedSnapshotServiceServer()
+}
+
+// UnimplementedSnapshotServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedSnapshotServiceServer struct{}
+
+func (UnimplementedSnapshotServiceServer) UploadSnapshot(grpc.ClientStreamingServer[UploadSnapshotRequest, UploadSnapshotResponse]) error {
+	return status.Error(codes.Unimplemented, "method UploadSnapshot not implemented")
+}
+func (UnimplementedSnapshotServiceServer) DownloadSnapshot(*DownloadSnapshotRequest, grpc.ServerStreamingServer[DownloadSnapshotResponse]) error {
+	return status.Error(codes.Unimplemented, "method DownloadSnapshot not implemented")
+}
+func (UnimplementedSnapshotServiceServer) ListSnapshots(context.Context, *ListSnapshotsRequest) (*ListSnapshotsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSnapshots not implemented")
+}
+func (UnimplementedSnapshotServiceServer) GetServerInfo(context.Context, *GetServerInfoRequest) (*GetServerInfoResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetServerInfo not implemented")
+}
+func (UnimplementedSnapshotServiceServer) mustEmbedUnimplementedSnapshotServiceServer() {}
+func (UnimplementedSnapshotServiceServer) testEmbeddedByValue()                         {}
+
+// UnsafeSnapshotServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to SnapshotServiceServer will
+// result in compilation errors.
+type UnsafeSnapshotServiceServer interface {
+	mustEmbedUnimplementedSnapshotServiceServer()
+}
+
+func RegisterSnapshotServiceServer(s grpc.ServiceRegistrar, srv SnapshotServiceServer) {
+	// If the following call panics, it indicates UnimplementedSnapshotServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&SnapshotService_ServiceDesc, srv)
+}
+
+func _SnapshotService_UploadSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(SnapshotServiceServer).UploadSnapshot(&grpc.GenericServerStream[UploadSnapshotRequest, UploadSnapshotResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SnapshotService_UploadSnapshotServer = grpc.ClientStreamingServer[UploadSnapshotRequest, UploadSnapshotResponse]
+
+func _SnapshotService_DownloadSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(DownloadSnapshotRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SnapshotServiceServer).DownloadSnapshot(m, &grpc.GenericServerStream[DownloadSnapshotRequest, DownloadSnapshotResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SnapshotService_DownloadSnapshotServer = grpc.ServerStreamingServer[DownloadSnapshotResponse]
+
+func _SnapshotService_ListSnapshots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListSnapshotsRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).ListSnapshots(ctx, in)
+		return srv.(SnapshotServiceServer).ListSnapshots(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_ListSnapshots_FullMethodName,
+		FullMethod: SnapshotService_ListSnapshots_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).ListSnapshots(ctx, req.(*ListSnapshotsRequest))
+		return srv.(SnapshotServiceServer).ListSnapshots(ctx, req.(*ListSnapshotsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_GetSnapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(GetSnapshotRequest)
+func _SnapshotService_GetServerInfo_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetServerInfoRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(ApportionServiceServer).GetSnapshot(ctx, in)
+		return srv.(SnapshotServiceServer).GetServerInfo(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: ApportionService_GetSnapshot_FullMethodName,
+		FullMethod: SnapshotService_GetServerInfo_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).GetSnapshot(ctx, req.(*GetSnapshotRequest))
+		return srv.(SnapshotServiceServer).GetServerInfo(ctx, req.(*GetServerInfoRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _ApportionService_GetHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(GetHistoryRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(ApportionServiceServer).GetHistory(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: ApportionService_GetHistory_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).GetHistory(ctx, req.(*GetHistoryRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-func _ApportionService_GetUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(GetUsageRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(ApportionServiceServer).GetUsage(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: ApportionService_GetUsage_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ApportionServiceServer).GetUsage(ctx, req.(*GetUsageRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
-// ApportionService_ServiceDesc is the grpc.ServiceDesc for ApportionService service.
+// SnapshotService_ServiceDesc is the grpc.ServiceDesc for SnapshotService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
-var ApportionService_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "apportion.v1.ApportionService",
-	HandlerType: (*ApportionServiceServer)(nil),
+var SnapshotService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "apportion.v1.SnapshotService",
+	HandlerType: (*SnapshotServiceServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
-			MethodName: "EvaluateShares",
-			Handler:    _ApportionService_EvaluateShares_Handler,
-		},
-		{
-			MethodName: "CheckEnqueue",
-			Handler:    _ApportionService_CheckEnqueue_Handler,
-		},
-		{
-			MethodName: "CheckAllocatable",
-			Handler:    _ApportionService_CheckAllocatable_Handler,
-		},
-		{
-			MethodName: "SelectVictims",
-			Handler:    _ApportionService_SelectVictims_Handler,
-		},
-		{
-			MethodName: "ScoreNodes",
-			Handler:    _ApportionService_ScoreNodes_Handler,
-		},
-		{
-			MethodName: "Explain",
-			Handler:    _ApportionService_Explain_Handler,
-		},
-		{
-			MethodName: "Plan",
-			Handler:    _ApportionService_Plan_Handler,
-		},
-		{
-			MethodName: "Remedies",
-			Handler:    _ApportionService_Remedies_Handler,
-		},
-		{
-			MethodName: "Forecast",
-			Handler:    _ApportionService_Forecast_Handler,
-		},
-		{
-			MethodName: "Simulate",
-			Handler:    _ApportionService_Simulate_Handler,
-		},
-		{
 			MethodName: "ListSnapshots",
-			Handler:    _ApportionService_ListSnapshots_Handler,
+			Handler:    _SnapshotService_ListSnapshots_Handler,
 		},
 		{
-			MethodName: "GetSnapshot",
-			Handler:    _ApportionService_GetSnapshot_Handler,
-		},
-		{
-			MethodName: "GetHistory",
-			Handler:    _ApportionService_GetHistory_Handler,
-		},
-		{
-			MethodName: "GetUsage",
-			Handler:    _ApportionService_GetUsage_Handler,
+			MethodName: "GetServerInfo",
+			Handler:    _SnapshotService_GetServerInfo_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "UploadSnapshot",
-			Handler:       _ApportionService_UploadSnapshot_Handler,
+			Handler:       _SnapshotService_UploadSnapshot_Handler,
 			ClientStreams: true,
 		},
 		{
-			StreamName:    "RunSession",
-			Handler:       _ApportionService_RunSession_Handler,
+			StreamName:    "DownloadSnapshot",
+			Handler:       _SnapshotService_DownloadSnapshot_Handler,
 			ServerStreams: true,
-			ClientStreams: true,
 		},
 	},
+	Metadata: "apportion/v1/service.proto",
+}
+
+const (
+	InsightService_GetHistory_FullMethodName = "/apportion.v1.InsightService/GetHistory"
+	InsightService_GetUsage_FullMethodName   = "/apportion.v1.InsightService/GetUsage"
+)
+
+// InsightServiceClient is the client API for InsightService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// InsightService tells what the server saw and counted in the past. Unlike decisions, its answers depend on how long the server runs. Errors
+// are those of DecisionService.
+type InsightServiceClient interface {
+	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
+	// answers it depends on how long this server runs.
+	GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error)
+	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
+	GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error)
+}
+
+type insightServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewInsightServiceClient(cc grpc.ClientConnInterface) InsightServiceClient {
+	return &insightServiceClient{cc}
+}
+
+func (c *insightServiceClient) GetHistory(ctx context.Context, in *GetHistoryRequest, opts ...grpc.CallOption) (*GetHistoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetHistoryResponse)
+	err := c.cc.Invoke(ctx, InsightService_GetHistory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *insightServiceClient) GetUsage(ctx context.Context, in *GetUsageRequest, opts ...grpc.CallOption) (*GetUsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetUsageResponse)
+	err := c.cc.Invoke(ctx, InsightService_GetUsage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// InsightServiceServer is the server API for InsightService service.
+// All implementations must embed UnimplementedInsightServiceServer
+// for forward compatibility.
+//
+// InsightService tells what the server saw and counted in the past. Unlike decisions, its answers depend on how long the server runs. Errors
+// are those of DecisionService.
+type InsightServiceServer interface {
+	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
+	// answers it depends on how long this server runs.
+	GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error)
+	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
+	GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error)
+	mustEmbedUnimplementedInsightServiceServer()
+}
+
+// UnimplementedInsightServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedInsightServiceServer struct{}
+
+func (UnimplementedInsightServiceServer) GetHistory(context.Context, *GetHistoryRequest) (*GetHistoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetHistory not implemented")
+}
+func (UnimplementedInsightServiceServer) GetUsage(context.Context, *GetUsageRequest) (*GetUsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetUsage not implemented")
+}
+func (UnimplementedInsightServiceServer) mustEmbedUnimplementedInsightServiceServer() {}
+func (UnimplementedInsightServiceServer) testEmbeddedByValue()                        {}
+
+// UnsafeInsightServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to InsightServiceServer will
+// result in compilation errors.
+type UnsafeInsightServiceServer interface {
+	mustEmbedUnimplementedInsightServiceServer()
+}
+
+func RegisterInsightServiceServer(s grpc.ServiceRegistrar, srv InsightServiceServer) {
+	// If the following call panics, it indicates UnimplementedInsightServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&InsightService_ServiceDesc, srv)
+}
+
+func _InsightService_GetHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InsightServiceServer).GetHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InsightService_GetHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InsightServiceServer).GetHistory(ctx, req.(*GetHistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InsightService_GetUsage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetUsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InsightServiceServer).GetUsage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InsightService_GetUsage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InsightServiceServer).GetUsage(ctx, req.(*GetUsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// InsightService_ServiceDesc is the grpc.ServiceDesc for InsightService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var InsightService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "apportion.v1.InsightService",
+	HandlerType: (*InsightServiceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "GetHistory",
+			Handler:    _InsightService_GetHistory_Handler,
+		},
+		{
+			MethodName: "GetUsage",
+			Handler:    _InsightService_GetUsage_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
 	Metadata: "apportion/v1/service.proto",
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 const checkedIn = "../../../testdata/conformance"
@@ -25,11 +26,10 @@ func TestTheServiceAnswersAsTheVectorsSay(t *testing.T) {
 }
 
 func TestEveryMethodAndEveryKindOfStepHasAVector(t *testing.T) {
-	methods := service().Methods()
-	for i := range methods.Len() {
-		found, err := filepath.Glob(filepath.Join(checkedIn, string(methods.Get(i).Name()), "*", "1.request.binpb"))
+	for _, call := range method.Calls() {
+		found, err := filepath.Glob(filepath.Join(checkedIn, string(call.Name()), "*", "1.request.binpb"))
 		require.NoError(t, err)
-		require.NotEmpty(t, found, methods.Get(i).Name())
+		require.NotEmpty(t, found, call.Name())
 	}
 	steps, err := readRequests(filepath.Join(checkedIn, "Simulate", "every-kind-of-step"))
 	require.NoError(t, err)
@@ -121,10 +121,10 @@ func TestALaterVersionOnABadDay(t *testing.T) {
 	connection, err := grpc.NewClient(later(t), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, connection.Close()) }()
-	stub := apportionv1.NewApportionServiceClient(connection)
+	stub := apportionv1.NewDecisionServiceClient(connection)
 	requests, err := readRequests(filepath.Join(checkedIn, "RunSession", "two-batches"))
 	require.NoError(t, err)
-	say := func(session apportionv1.ApportionService_RunSessionClient, i int) {
+	say := func(session apportionv1.DecisionService_RunSessionClient, i int) {
 		message, ok := requests[i].(*apportionv1.RunSessionRequest)
 		require.True(t, ok)
 		require.NoError(t, session.Send(message))

@@ -19,6 +19,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/wire/method"
 	edge "github.com/apportion/apportion/service"
 )
 
@@ -60,8 +61,8 @@ type newer struct{ calls atomic.Int64 }
 const comeAgain = 20 * time.Millisecond
 
 // busy is the refusal of every other call of the contract, beginning with the first one.
-func (n *newer) busy(method string) error {
-	if !strings.HasPrefix(method, "/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/") || n.calls.Add(1)%2 == 0 {
+func (n *newer) busy(path string) error {
+	if method.At(path) == nil || n.calls.Add(1)%2 == 0 {
 		return nil
 	}
 	return status.FromProto(decode.Status(&decode.Fault{

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 	edge "github.com/apportion/apportion/service"
 )
 
@@ -52,19 +53,18 @@ func (s *server) stop() error {
 
 // play makes one call, and returns its requests and responses in order: a response follows the request that it answers.
 func (s *server) play(ctx context.Context, name string, requests []proto.Message) ([]message, error) {
-	method, err := methodOf(name)
+	call, err := methodOf(name)
 	if err != nil {
 		return nil, err
 	}
-	output, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
+	output, err := protoregistry.GlobalTypes.FindMessageByName(call.Output().FullName())
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// On the wire every call is a stream in both directions.
-	stream, err := s.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
-		fmt.Sprintf("/%s/%s", service().FullName(), name))
+	stream, err := s.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method.PathOf(call))
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *server) play(ctx context.Context, name string, requests []proto.Message
 			return nil, err
 		}
 		last := i == len(requests)-1
-		if last && !method.IsStreamingServer() {
+		if last && !call.IsStreamingServer() {
 			if err := stream.CloseSend(); err != nil {
 				return nil, err
 			}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // message is one message of a vector. Its role is "request", "response" or "status".
@@ -61,15 +62,11 @@ func readRequests(path string) ([]proto.Message, error) {
 }
 
 func methodOf(name string) (protoreflect.MethodDescriptor, error) {
-	method := service().Methods().ByName(protoreflect.Name(name))
-	if method == nil {
-		return nil, fmt.Errorf("the service has no method %s", name)
+	call := method.Named(name)
+	if call == nil {
+		return nil, fmt.Errorf("the contract has no method %s", name)
 	}
-	return method, nil
-}
-
-func service() protoreflect.ServiceDescriptor {
-	return apportionv1.File_apportion_v1_service_proto.Services().ByName("ApportionService")
+	return call, nil
 }
 
 // readPolicies reads the policies that the vectors name: FOLDER/NAME.json is the policy NAME.

@@ -42,57 +42,6 @@ var (
 			return &apportionv1.CheckEnqueueResponse{Basis: basis, Enqueue: answers[0].GetEnqueue()}
 		},
 	}
-	CheckAllocatable = Method[*apportionv1.CheckAllocatableRequest, *apportionv1.CheckAllocatableResponse]{
-		Name: "CheckAllocatable",
-		Steps: func(r *apportionv1.CheckAllocatableRequest) (steps []*apportionv1.Step, err error) {
-			if q := r.GetAllocatable(); q != nil {
-				steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: q}})
-			}
-			if q := r.GetPreemptive(); q != nil {
-				steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: q}})
-			}
-			if len(steps) == 0 {
-				return nothing("allocatable", "the request has neither allocatable nor preemptive")
-			}
-			return steps, nil
-		},
-		Response: func(basis *apportionv1.Basis, answers []*apportionv1.Answer) *apportionv1.CheckAllocatableResponse {
-			out := &apportionv1.CheckAllocatableResponse{Basis: basis, Allocatable: answers[0].GetAllocatable()}
-			out.Preemptive = answers[len(answers)-1].GetPreemptive()
-			return out
-		},
-	}
-	SelectVictims = Method[*apportionv1.SelectVictimsRequest, *apportionv1.SelectVictimsResponse]{
-		Name: "SelectVictims",
-		Steps: func(r *apportionv1.SelectVictimsRequest) ([]*apportionv1.Step, error) {
-			switch q := r.GetQuestion().(type) {
-			case *apportionv1.SelectVictimsRequest_Reclaim:
-				return one(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: q.Reclaim}})
-			case *apportionv1.SelectVictimsRequest_Preempt:
-				return one(&apportionv1.Step{Step: &apportionv1.Step_Preempt{Preempt: q.Preempt}})
-			}
-			return nothing("question", "the request has neither reclaim nor preempt")
-		},
-		Response: func(basis *apportionv1.Basis, answers []*apportionv1.Answer) *apportionv1.SelectVictimsResponse {
-			victims := answers[0].GetReclaim()
-			if victims == nil {
-				victims = answers[0].GetPreempt()
-			}
-			return &apportionv1.SelectVictimsResponse{Basis: basis, Victims: victims}
-		},
-	}
-	ScoreNodes = Method[*apportionv1.ScoreNodesRequest, *apportionv1.ScoreNodesResponse]{
-		Name: "ScoreNodes",
-		Steps: func(r *apportionv1.ScoreNodesRequest) ([]*apportionv1.Step, error) {
-			if r.GetNodes() == nil {
-				return nothing("nodes", "the request has no question")
-			}
-			return one(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: r.GetNodes()}})
-		},
-		Response: func(basis *apportionv1.Basis, answers []*apportionv1.Answer) *apportionv1.ScoreNodesResponse {
-			return &apportionv1.ScoreNodesResponse{Basis: basis, Nodes: answers[0].GetNodes()}
-		},
-	}
 	Explain = Method[*apportionv1.ExplainRequest, *apportionv1.ExplainResponse]{
 		Name: "Explain",
 		Steps: func(r *apportionv1.ExplainRequest) ([]*apportionv1.Step, error) {
@@ -149,20 +98,11 @@ var (
 
 func one(step *apportionv1.Step) ([]*apportionv1.Step, error) { return []*apportionv1.Step{step}, nil }
 
-// oneByOne holds the unary calls except Simulate.
-var oneByOne = func() map[string]bool {
-	names := map[string]bool{}
-	methods := apportionv1.File_apportion_v1_service_proto.Services().ByName("ApportionService").Methods()
-	for i := range methods.Len() {
-		if m := methods.Get(i); !m.IsStreamingClient() && !m.IsStreamingServer() {
-			names[string(m.Name())] = string(m.Name()) != Simulate.Name
-		}
-	}
-	return names
-}()
-
 // OneByOne reports whether a method ends with the first step that fails. The others answer every step.
-func OneByOne(name string) bool { return oneByOne[name] }
+func OneByOne(name string) bool {
+	call := Named(name)
+	return call != nil && IsUnary(call) && name != Simulate.Name
+}
 
 // Ask answers steps as the method of a name does: all together, or one by one up to the first that fails.
 func Ask(session *wire.Session, name string, steps []*apportionv1.Step) ([]*apportionv1.Answer, error) {

@@ -63,21 +63,22 @@ var ghzCases = []ghzCase{
 
 var (
 	shareQuestion = caseQuestion{
-		"proportion", apportionv1.ApportionService_EvaluateShares_FullMethodName,
+		"proportion", apportionv1.DecisionService_EvaluateShares_FullMethodName,
 		func(in *apportionv1.Input) proto.Message { return &apportionv1.EvaluateSharesRequest{Input: in} },
 	}
 	taskQuestion = caseQuestion{
-		"default", apportionv1.ApportionService_CheckAllocatable_FullMethodName,
+		"default", apportionv1.DecisionService_Simulate_FullMethodName,
 		func(in *apportionv1.Input) proto.Message {
 			tasks := &apportionv1.Selector{Indices: []uint32{7, 1007, 2007, 3007, 4007, 5007, 6007, 7007, 8007, 9007}}
-			return &apportionv1.CheckAllocatableRequest{
-				Input: in, Allocatable: &apportionv1.AllocatableStep{Tasks: tasks},
-				Preemptive: &apportionv1.PreemptiveStep{Tasks: &apportionv1.Selector{Indices: tasks.GetIndices()[:1]}},
-			}
+			first := &apportionv1.Selector{Indices: tasks.GetIndices()[:1]}
+			return &apportionv1.SimulateRequest{Input: in, Steps: []*apportionv1.Step{
+				{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: tasks}}},
+				{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: first}}},
+			}}
 		},
 	}
 	enqueueQuestion = caseQuestion{
-		"default", apportionv1.ApportionService_CheckEnqueue_FullMethodName,
+		"default", apportionv1.DecisionService_CheckEnqueue_FullMethodName,
 		func(in *apportionv1.Input) proto.Message {
 			return &apportionv1.CheckEnqueueRequest{
 				Input: in, Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION},

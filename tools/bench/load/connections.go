@@ -81,7 +81,7 @@ func resetCalls(framer *http2.Framer, more func() bool) {
 	encoder := hpack.NewEncoder(&block)
 	for id := uint32(1); more(); id += 2 {
 		block.Reset()
-		if writeHeaders(encoder, apportionv1.ApportionService_Simulate_FullMethodName) != nil ||
+		if writeHeaders(encoder, apportionv1.DecisionService_Simulate_FullMethodName) != nil ||
 			framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true}) != nil ||
 			framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
 			return

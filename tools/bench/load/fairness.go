@@ -161,7 +161,7 @@ func smallQuestion() (request, error) {
 		return request{}, err
 	}
 	data, err := proto.Marshal(&apportionv1.EvaluateSharesRequest{Input: in})
-	return request{apportionv1.ApportionService_EvaluateShares_FullMethodName, data}, err
+	return request{apportionv1.DecisionService_EvaluateShares_FullMethodName, data}, err
 }
 
 // expensiveQuestions returns one of each kind that the hostile callers ask in turn. Where conn is not nil, they are about snapshots that
@@ -182,13 +182,15 @@ func expensiveQuestions(ctx context.Context, conn *grpc.ClientConn) (expensive [
 	}
 	standard := generate.Standard()
 	return []request{
-		encode(apportionv1.ApportionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
+		encode(apportionv1.DecisionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
 			Input: input(standard, "default"), Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}, Jobs: &apportionv1.Selector{}},
 		}),
-		encode(apportionv1.ApportionService_ScoreNodes_FullMethodName, &apportionv1.ScoreNodesRequest{
-			Input: input(standard, "default"), Nodes: &apportionv1.NodesStep{Tasks: first(2000), Top: 1},
+		encode(apportionv1.DecisionService_Simulate_FullMethodName, &apportionv1.SimulateRequest{
+			Input: input(standard, "default"), Steps: []*apportionv1.Step{
+				{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: first(2000), Top: 1}}},
+			},
 		}),
-		encode(apportionv1.ApportionService_Simulate_FullMethodName, &apportionv1.SimulateRequest{
+		encode(apportionv1.DecisionService_Simulate_FullMethodName, &apportionv1.SimulateRequest{
 			Input: input(standard, "default"), Steps: []*apportionv1.Step{
 				{Step: &apportionv1.Step_Order{Order: &apportionv1.OrderStep{
 					Subject: &apportionv1.OrderStep_Jobs{Jobs: &apportionv1.Selector{}},
@@ -196,7 +198,7 @@ func expensiveQuestions(ctx context.Context, conn *grpc.ClientConn) (expensive [
 				{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{Claimant: first(1)}}},
 			},
 		}),
-		encode(apportionv1.ApportionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
+		encode(apportionv1.DecisionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
 			Input: input(manyDimensions(), "proportion"), Shares: &apportionv1.SharesStep{},
 		}),
 	}, failed

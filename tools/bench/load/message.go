@@ -8,17 +8,17 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // messagesOf returns an empty request and an empty response of a method.
 func messagesOf(name string) (request, response proto.Message, err error) {
-	service := apportionv1.File_apportion_v1_service_proto.Services().ByName("ApportionService")
-	method := service.Methods().ByName(protoreflect.Name(name))
-	in, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
+	call := method.Named(name)
+	in, err := protoregistry.GlobalTypes.FindMessageByName(call.Input().FullName())
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
+	out, err := protoregistry.GlobalTypes.FindMessageByName(call.Output().FullName())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,7 +44,7 @@ func fill(message protoreflect.Message, in *apportionv1.Input, random *rand.Rand
 
 // snapshotNames are the fields that name a snapshot that the server maintains.
 var snapshotNames = map[protoreflect.FullName]bool{
-	"apportion.v1.GetSnapshotRequest.name": true, "apportion.v1.GetHistoryRequest.name": true, "apportion.v1.GetUsageRequest.name": true,
+	"apportion.v1.DownloadSnapshotRequest.name": true, "apportion.v1.GetHistoryRequest.name": true, "apportion.v1.GetUsageRequest.name": true,
 }
 
 // fillField sets one field, most of them at random. A list, a text or a number stays empty unless a question is faulty without it.

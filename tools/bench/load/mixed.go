@@ -20,12 +20,14 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/apportion/apportion/adapter/extender/extendertest"
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/replica"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/tools/bench/internal/fixture"
 	"github.com/apportion/apportion/tools/bench/internal/peer"
 )
@@ -221,8 +223,9 @@ func (m *mixture) as(ctx context.Context, token string) context.Context {
 
 // unary calls one method of the contract. One call in ten ends early.
 func (m *mixture) unary(ctx context.Context, conn *grpc.ClientConn, token string, in *apportionv1.Input, random *rand.Rand) {
-	methods := apportionv1.ApportionService_ServiceDesc.Methods
-	name := methods[random.IntN(len(methods))].MethodName
+	calls := slices.DeleteFunc(method.Calls(), func(call protoreflect.MethodDescriptor) bool { return !method.IsUnary(call) })
+	asked := calls[random.IntN(len(calls))]
+	name := string(asked.Name())
 	request, response, err := messagesOf(name)
 	if err == nil {
 		fill(request.ProtoReflect(), in, random)
@@ -231,7 +234,7 @@ func (m *mixture) unary(ctx context.Context, conn *grpc.ClientConn, token string
 			ctx, stop = context.WithTimeout(ctx, time.Duration(random.IntN(20))*time.Millisecond)
 			defer stop()
 		}
-		err = conn.Invoke(m.as(ctx, token), "/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/"+name, request, response)
+		err = conn.Invoke(m.as(ctx, token), method.PathOf(asked), request, response)
 	}
 	if token == m.team {
 		name = "restricted question"
@@ -255,7 +258,7 @@ func (m *mixture) noteAnswers(asked []*apportionv1.Step, answers []*apportionv1.
 // batch asks a step of each kind in one call.
 func (m *mixture) batch(ctx context.Context, conn *grpc.ClientConn, in *apportionv1.Input, random *rand.Rand) {
 	request := &apportionv1.SimulateRequest{Input: in, Steps: steps(random)}
-	response, err := apportionv1.NewApportionServiceClient(conn).Simulate(m.as(ctx, m.operator), request)
+	response, err := apportionv1.NewDecisionServiceClient(conn).Simulate(m.as(ctx, m.operator), request)
 	m.noteAnswers(request.GetSteps(), response.GetAnswers(), err)
 }
 
@@ -263,7 +266,7 @@ func (m *mixture) batch(ctx context.Context, conn *grpc.ClientConn, in *apportio
 func (m *mixture) session(ctx context.Context, conn *grpc.ClientConn, in *apportionv1.Input, random *rand.Rand) {
 	ctx, stop := context.WithCancel(m.as(ctx, m.operator))
 	defer stop()
-	stream, err := apportionv1.NewApportionServiceClient(conn).RunSession(ctx)
+	stream, err := apportionv1.NewDecisionServiceClient(conn).RunSession(ctx)
 	if err == nil {
 		open := &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{Input: in}}
 		err = stream.Send(&apportionv1.RunSessionRequest{Message: open})
@@ -296,7 +299,7 @@ func (m *mixture) session(ctx context.Context, conn *grpc.ClientConn, in *apport
 // kept takes the newest version of the followed cluster, changes it, and asks about the result.
 func (m *mixture) kept(ctx context.Context, conn *grpc.ClientConn, random *rand.Rand) {
 	ctx = m.as(ctx, m.operator)
-	got, err := apportionv1.NewApportionServiceClient(conn).GetSnapshot(ctx, &apportionv1.GetSnapshotRequest{Name: snapshotName})
+	digest, err := peer.Download(ctx, conn, snapshotName)
 	m.note("take a kept version", err)
 	if err != nil {
 		return
@@ -310,12 +313,12 @@ func (m *mixture) kept(ctx context.Context, conn *grpc.ClientConn, random *rand.
 	if err != nil {
 		return
 	}
-	digest, err := peer.UploadChange(ctx, conn, got.GetView().GetDigest(), data)
+	digest, err = peer.UploadChange(ctx, conn, digest, data)
 	m.note("upload a change", err)
 	if err != nil {
 		return
 	}
-	_, err = apportionv1.NewApportionServiceClient(conn).EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: &apportionv1.Input{
+	_, err = apportionv1.NewDecisionServiceClient(conn).EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: &apportionv1.Input{
 		Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.Input_PolicyName{PolicyName: "fair"},
 	}})
 	m.note("ask about a change", err)
@@ -338,7 +341,7 @@ func (m *mixture) overHTTP(ctx context.Context, random *rand.Rand) {
 		return
 	}
 	token := []string{m.operator, m.team}[random.IntN(2)]
-	m.note("HTTP", m.post(ctx, "http://"+m.http+"/apportion.v1.ApportionService/"+name, token, data))
+	m.note("HTTP", m.post(ctx, "http://"+m.http+"/apportion.v1.DecisionService/"+name, token, data))
 }
 
 // scheduler sends what Volcano's extender plugin sends.

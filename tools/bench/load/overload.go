@@ -115,7 +115,7 @@ func (p *pressure) run(ctx context.Context) error {
 // ask makes the nth call.
 func (p *pressure) ask(ctx context.Context, n int) error {
 	var answer floor.Bytes
-	return p.conns[n%len(p.conns)].Invoke(ctx, apportionv1.ApportionService_EvaluateShares_FullMethodName, &p.payload, &answer,
+	return p.conns[n%len(p.conns)].Invoke(ctx, apportionv1.DecisionService_EvaluateShares_FullMethodName, &p.payload, &answer,
 		grpc.ForceCodecV2(floor.Codec{}))
 }
 

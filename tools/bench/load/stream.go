@@ -41,7 +41,7 @@ func idleStreams(ctx context.Context, server string, scale float64) (string, err
 			closing := conn
 			context.AfterFunc(ctx, func() { _ = closing.Close() })
 		}
-		service := apportionv1.NewApportionServiceClient(conn)
+		service := apportionv1.NewDecisionServiceClient(conn)
 		session, err := service.RunSession(ctx)
 		if err == nil && i%2 == 0 {
 			if err = session.Send(open); err == nil || errors.Is(err, io.EOF) {
@@ -85,7 +85,7 @@ func drips(ctx context.Context, server string, scale float64) (string, error) {
 	for i := range tried {
 		all.Go(func() {
 			_, framer, closed, err := openWith(ctx, server, 1+i%addresses, http2.Setting{ID: http2.SettingInitialWindowSize})
-			if err != nil || beginStream(framer, apportionv1.ApportionService_RunSession_FullMethodName) != nil {
+			if err != nil || beginStream(framer, apportionv1.DecisionService_RunSession_FullMethodName) != nil {
 				return
 			}
 			begun.Add(1)
@@ -157,7 +157,7 @@ func cancellations(ctx context.Context, server string, scale float64) (string, e
 		all.Go(func() {
 			for n := next.Add(1); n <= int64(tried) && ctx.Err() == nil; n = next.Add(1) {
 				short, end := context.WithTimeout(ctx, time.Duration(1+n%5)*time.Millisecond)
-				_, err := apportionv1.NewApportionServiceClient(conn).Explain(short, request)
+				_, err := apportionv1.NewDecisionServiceClient(conn).Explain(short, request)
 				end()
 				mutex.Lock()
 				of[status.Code(err).String()]++

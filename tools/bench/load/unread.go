@@ -52,7 +52,7 @@ func unreadAnswers(ctx context.Context, server string, scale float64) (string, e
 		},
 		Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true}}}},
 	}
-	answer, err := apportionv1.NewApportionServiceClient(conn).Simulate(ctx, request)
+	answer, err := apportionv1.NewDecisionServiceClient(conn).Simulate(ctx, request)
 	if err != nil {
 		return "", fmt.Errorf("an answer that is read: %w", err)
 	}
@@ -66,7 +66,7 @@ func unreadAnswers(ctx context.Context, server string, scale float64) (string, e
 
 // askUnread makes a call and reads only the headers of its answer. It returns the error of a refused call.
 func askUnread(ctx context.Context, conn *grpc.ClientConn, request proto.Message) error {
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, apportionv1.ApportionService_Simulate_FullMethodName)
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, apportionv1.DecisionService_Simulate_FullMethodName)
 	if err != nil {
 		return err
 	}

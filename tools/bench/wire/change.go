@@ -94,7 +94,7 @@ func (c *changing) carried(shares *apportionv1.SharesStep) func(context.Context)
 func (c *changing) opened(ctx context.Context, digest string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := apportionv1.NewApportionServiceClient(c.server.ClientConn).RunSession(ctx)
+	stream, err := apportionv1.NewDecisionServiceClient(c.server.ClientConn).RunSession(ctx)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 // encoding with uids that was measured before this contract was written.
 const floorBytes = 6_645_763
 
-const evaluateShares = apportionv1.ApportionService_EvaluateShares_FullMethodName
+const evaluateShares = apportionv1.DecisionService_EvaluateShares_FullMethodName
 
 // question is a shares call about a generated snapshot.
 type question struct {

@@ -71,18 +71,18 @@ func digestSteps(ctx context.Context, r *run, line *sample.Line, service, least 
 	if err != nil {
 		return err
 	}
-	question := func(in *apportionv1.Input) *apportionv1.CheckAllocatableRequest {
+	question := func(in *apportionv1.Input) *apportionv1.SimulateRequest {
 		in.Source = &apportionv1.Input_SnapshotDigest{SnapshotDigest: h.digest}
-		return &apportionv1.CheckAllocatableRequest{Input: in, Allocatable: allocatable(h.pending[0]).GetAllocatable()}
+		return &apportionv1.SimulateRequest{Input: in, Steps: []*apportionv1.Step{allocatable(h.pending[0])}}
 	}
 	inline := question(&apportionv1.Input{Rule: &apportionv1.Input_Policy{Policy: p}})
 	named := question(&apportionv1.Input{Rule: &apportionv1.Input_PolicyName{PolicyName: "proportion"}})
-	stub := apportionv1.NewApportionServiceClient(service.ClientConn)
-	ask := func(name string, q *apportionv1.CheckAllocatableRequest) (variant, error) {
-		answer, err := stub.CheckAllocatable(ctx, q)
+	stub := apportionv1.NewDecisionServiceClient(service.ClientConn)
+	ask := func(name string, q *apportionv1.SimulateRequest) (variant, error) {
+		answer, err := stub.Simulate(ctx, q)
 		v := variant{name: name, server: service.Peer, up: proto.Size(q), down: proto.Size(answer)}
 		v.do = sequential(func(ctx context.Context) error {
-			_, err := stub.CheckAllocatable(ctx, q)
+			_, err := stub.Simulate(ctx, q)
 			return err
 		})
 		return v, err

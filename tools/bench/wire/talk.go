@@ -116,7 +116,7 @@ func batch(steps []*apportionv1.Step) *apportionv1.RunSessionRequest {
 
 // session opens a session that is asked the same batch of steps again and again, by messages. The first step of all is a mark.
 func (o *other) session(ctx context.Context, h held, policy string, steps ...*apportionv1.Step) (talk, error) {
-	stream, err := apportionv1.NewApportionServiceClient(o.ClientConn).RunSession(ctx)
+	stream, err := apportionv1.NewDecisionServiceClient(o.ClientConn).RunSession(ctx)
 	if err != nil {
 		return talk{}, err
 	}
@@ -152,7 +152,7 @@ func (o *other) session(ctx context.Context, h held, policy string, steps ...*ap
 
 // sessionBytes is session with messages that were encoded beforehand, and answers that are not decoded.
 func (o *other) sessionBytes(ctx context.Context, h held, policy string, steps ...*apportionv1.Step) (talk, error) {
-	method := apportionv1.ApportionService_RunSession_FullMethodName
+	method := apportionv1.DecisionService_RunSession_FullMethodName
 	stream, err := o.NewStream(ctx, &floor.StreamDesc, method, grpc.ForceCodecV2(floor.Codec{}))
 	if err != nil {
 		return talk{}, err

@@ -130,11 +130,11 @@ func follow(t *testing.T, s *apiServer) *followed {
 
 // snapshot returns the followed snapshot, nil if there is none yet.
 func (f *followed) snapshot() (*apportionv1.Snapshot, *apportionv1.SnapshotView) {
-	got, err := f.GetSnapshot(f.t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	got, err := f.Named(f.t.Context(), "cluster")
 	if err != nil {
 		return nil, nil
 	}
-	return got.GetSnapshot(), got.GetView()
+	return got.Snapshot, got.View
 }
 
 // same requires that what is followed becomes what the lists of the API server say now, and that its answers are those about the lists.
@@ -250,7 +250,7 @@ func TestARealAPIServerIsFollowed(t *testing.T) {
 	s := startServer(t)
 	f := follow(t, s)
 	require.Eventually(t, f.follower.Ready, time.Minute, 50*time.Millisecond, "the API server has said that there is no Volcano")
-	_, err := f.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
+	_, err := f.Named(t.Context(), "cluster")
 	require.ErrorContains(t, err, "is Volcano installed?")
 
 	s.define(t)

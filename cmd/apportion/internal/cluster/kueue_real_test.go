@@ -127,11 +127,11 @@ func (k *kueueStory) same(r *servicetest.Replica) map[string]*apportionv1.Job {
 	require.NoError(k.t, err)
 	var last *apportionv1.Snapshot
 	require.Eventually(k.t, func() bool {
-		answer, err := r.GetSnapshot(k.t.Context(), &apportionv1.GetSnapshotRequest{Name: "cluster"})
-		if err != nil || !answer.GetView().GetComplete() {
+		answer, err := r.Named(k.t.Context(), "cluster")
+		if err != nil || !answer.View.GetComplete() {
 			return false
 		}
-		last = answer.GetSnapshot()
+		last = answer.Snapshot
 		read.Snapshot.AsOf = last.GetAsOf()
 		return proto.Equal(read.Snapshot, last)
 	}, 90*time.Second, 20*time.Millisecond, "wanted %v\ngot    %v", read.Snapshot, last)

@@ -162,9 +162,9 @@ func TestTheVersionsOfAFollowedClusterStateWhatQueuesUsed(t *testing.T) {
 	r := servicetest.Start(t, service.Options{})
 	f := remembering(t, r, 3)
 	require.NoError(t, f.make(t.Context(), &apportionv1.SnapshotView{}))
-	got, err := r.GetSnapshot(t.Context(), &apportionv1.GetSnapshotRequest{Name: "c"})
+	got, err := r.Named(t.Context(), "c")
 	require.NoError(t, err)
-	s := got.GetSnapshot()
+	s := got.Snapshot
 	require.NotNil(t, s.GetMemory())
 	require.NotEmpty(t, s.GetQueues()[0].GetUsage().GetQuantumSeconds())
 	require.Len(t, s.GetQueues()[0].GetOwners(), 3)

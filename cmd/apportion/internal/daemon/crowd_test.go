@@ -42,9 +42,9 @@ func (p *place) dialFrom(from string) *grpc.ClientConn {
 }
 
 // converse opens a session on an empty snapshot of a cluster, by policy a.
-func converse(ctx context.Context, t *testing.T, conn *grpc.ClientConn, cluster string) apportionv1.ApportionService_RunSessionClient {
+func converse(ctx context.Context, t *testing.T, conn *grpc.ClientConn, cluster string) apportionv1.DecisionService_RunSessionClient {
 	t.Helper()
-	session, err := apportionv1.NewApportionServiceClient(conn).RunSession(ctx)
+	session, err := apportionv1.NewDecisionServiceClient(conn).RunSession(ctx)
 	require.NoError(t, err)
 	require.NoError(t, session.Send(&apportionv1.RunSessionRequest{Message: &apportionv1.RunSessionRequest_Open{Open: &apportionv1.OpenSession{
 		Input: &apportionv1.Input{
@@ -137,7 +137,7 @@ func TestRequestsOverHTTPAreUseOfTheirConnections(t *testing.T) {
 	p.write("apportion.yaml", listening+"connection: {maximum: 3, address_maximum: 3}\n")
 	p.start()
 	for _, c := range []struct{ to, path, body string }{
-		{addressOf(p.http), "/apportion.v1.ApportionService/EvaluateShares", `{"input":{"snapshot":{},"policyName":"a"}}`},
+		{addressOf(p.http), "/apportion.v1.DecisionService/EvaluateShares", `{"input":{"snapshot":{},"policyName":"a"}}`},
 		{addressOf(p.extender.listener), "/volcano/onSessionClose", `{}`},
 	} {
 		client := &http.Client{Transport: &http.Transport{}}

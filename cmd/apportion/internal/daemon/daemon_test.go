@@ -134,7 +134,7 @@ func (p *place) dial(config *tls.Config) *grpc.ClientConn {
 
 // ask asks by a named policy about a cluster, and returns the policy's digest.
 func ask(ctx context.Context, conn *grpc.ClientConn, policy, cluster string) (string, error) {
-	response, err := apportionv1.NewApportionServiceClient(conn).EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: &apportionv1.Input{
+	response, err := apportionv1.NewDecisionServiceClient(conn).EvaluateShares(ctx, &apportionv1.EvaluateSharesRequest{Input: &apportionv1.Input{
 		Source: &apportionv1.Input_Snapshot{Snapshot: &apportionv1.Snapshot{Cluster: cluster}},
 		Rule:   &apportionv1.Input_PolicyName{PolicyName: policy},
 	}})
@@ -258,7 +258,7 @@ func TestIdentitiesAreTakenOverButNeverToLetEverybodyIn(t *testing.T) {
 	require.Equal(t, codes.PermissionDenied, status.Code(err))
 	_, err = ask(t.Context(), conn, "a", "prod-1")
 	require.Equal(t, codes.Unauthenticated, status.Code(err))
-	require.Equal(t, "1", p.metric(`apportion_calls_refused_total{code="Unauthenticated",method="/apportion.v1.ApportionService/EvaluateShares"}`))
+	require.Equal(t, "1", p.metric(`apportion_calls_refused_total{code="Unauthenticated",method="/apportion.v1.DecisionService/EvaluateShares"}`))
 	require.Contains(t, p.log.String(), "identity=s")
 
 	p.configure(identities(second, "test"))

@@ -73,7 +73,7 @@ func TestOneConnectionHasItsNumberOfCallsAndNoMore(t *testing.T) {
 	var trying sync.WaitGroup
 	for range 50 {
 		trying.Go(func() {
-			stream, err := apportionv1.NewApportionServiceClient(conn).RunSession(ctx)
+			stream, err := apportionv1.NewDecisionServiceClient(conn).RunSession(ctx)
 			if err != nil {
 				require.Equal(t, codes.DeadlineExceeded, status.Code(err))
 				return
@@ -87,7 +87,7 @@ func TestOneConnectionHasItsNumberOfCallsAndNoMore(t *testing.T) {
 	require.LessOrEqual(t, opened.Load(), int64(5))
 	trying.Wait()
 	other := p.dial(nil)
-	_, err := apportionv1.NewApportionServiceClient(other).Simulate(t.Context(), &apportionv1.SimulateRequest{})
+	_, err := apportionv1.NewDecisionServiceClient(other).Simulate(t.Context(), &apportionv1.SimulateRequest{})
 	require.Equal(t, codes.InvalidArgument, status.Code(err), "another connection has its own")
 }
 

@@ -51,7 +51,7 @@ drain: {delay: 0s}
 			DialContext: dialer(directory + "/http"), DisableKeepAlives: true, ForceAttemptHTTP2: len(shown) > 0,
 			TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS13, Certificates: shown},
 		}}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://localhost/apportion.v1.ApportionService/"+method,
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://localhost/apportion.v1.DecisionService/"+method,
 			strings.NewReader(`{"input":{"snapshot":{},"policyName":"cluster"}}`))
 		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")
@@ -183,7 +183,7 @@ drain: {delay: 0s}
 					require.NotContains(t, body, `"cluster"`, "the page names nothing of this server")
 				}
 			}
-			const call, question = "/apportion.v1.ApportionService/EvaluateShares", `{"input":{"snapshot":{},"policyName":"cluster"}}`
+			const call, question = "/apportion.v1.DecisionService/EvaluateShares", `{"input":{"snapshot":{},"policyName":"cluster"}}`
 			code, _ := send(http.MethodPost, call, question)
 			require.Equal(t, http.StatusUnauthorized, code)
 			code, body := send(http.MethodPost, call, question, "Authorization", "Bearer "+token)

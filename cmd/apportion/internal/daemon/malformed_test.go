@@ -48,7 +48,7 @@ func malformed(path string) map[string]string {
 
 func TestMalformedRequestsLeaveEachListenerServing(t *testing.T) {
 	directory := serveAll(t)
-	const call = "/apportion.v1.ApportionService/EvaluateShares"
+	const call = "/apportion.v1.DecisionService/EvaluateShares"
 	dial := func(listener string) net.Conn {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", directory+"/"+listener)
 		require.NoError(t, err)

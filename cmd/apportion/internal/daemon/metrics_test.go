@@ -147,7 +147,7 @@ func exported(t *testing.T) string {
 	})))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
-	r := apportionv1.NewApportionServiceClient(conn)
+	r := apportionv1.NewDecisionServiceClient(conn)
 	request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Named(servicetest.Snapshot(1), "cluster")}
 	_, err = r.EvaluateShares(t.Context(), request)
 	require.Error(t, err, "a caller without a token is refused")
@@ -157,7 +157,7 @@ func exported(t *testing.T) string {
 		require.NoError(t, err)
 	}
 
-	post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://localhost/apportion.v1.ApportionService/Simulate",
+	post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://localhost/apportion.v1.DecisionService/Simulate",
 		strings.NewReader(`{"input":{"snapshot":{},"policyName":"cluster"}}`))
 	require.NoError(t, err)
 	post.Header.Set("Content-Type", "application/json")

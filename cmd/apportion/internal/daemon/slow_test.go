@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	sharesPath = "/apportion.v1.ApportionService/EvaluateShares"
+	sharesPath = "/apportion.v1.DecisionService/EvaluateShares"
 	sharesBody = `{"input":{"snapshot":{},"policyName":"a"}}`
 )
 

@@ -53,7 +53,7 @@ func InProcess() Way {
 func statusOf(err error) error { return status.FromProto(decode.Status(err)).Err() }
 
 // Called answers through a service: all steps in one call of Simulate.
-func Called(client apportionv1.ApportionServiceClient) Way {
+func Called(client apportionv1.DecisionServiceClient) Way {
 	return Way{Name: "service", Evaluate: func(ctx context.Context, input *apportionv1.Input, steps []*apportionv1.Step,
 	) ([]*apportionv1.Answer, *apportionv1.Basis, error) {
 		response, err := client.Simulate(ctx, &apportionv1.SimulateRequest{Input: input, Steps: steps})
@@ -86,7 +86,7 @@ func Served() (way Way, stop func() error, err error) {
 		cancel()
 		return errors.Join(closed, <-served)
 	}
-	way = Called(apportionv1.NewApportionServiceClient(connection))
+	way = Called(apportionv1.NewDecisionServiceClient(connection))
 	way.Open = openWith(sessions)
 	return way, stop, nil
 }

@@ -21,8 +21,12 @@ import (
 const _ = connect.IsAtLeastVersion1_13_0
 
 const (
-	// ApportionServiceName is the fully-qualified name of the ApportionService service.
-	ApportionServiceName = "apportion.v1.ApportionService"
+	// DecisionServiceName is the fully-qualified name of the DecisionService service.
+	DecisionServiceName = "apportion.v1.DecisionService"
+	// SnapshotServiceName is the fully-qualified name of the SnapshotService service.
+	SnapshotServiceName = "apportion.v1.SnapshotService"
+	// InsightServiceName is the fully-qualified name of the InsightService service.
+	InsightServiceName = "apportion.v1.InsightService"
 )
 
 // These constants are the fully-qualified names of the RPCs defined in this package. They're
@@ -33,67 +37,53 @@ const (
 // reflection-formatted method names, remove the leading slash and convert the remaining slash to a
 // period.
 const (
-	// ApportionServiceEvaluateSharesProcedure is the fully-qualified name of the ApportionService's
+	// DecisionServiceEvaluateSharesProcedure is the fully-qualified name of the DecisionService's
 	// EvaluateShares RPC.
-	ApportionServiceEvaluateSharesProcedure = "/apportion.v1.ApportionService/EvaluateShares"
-	// ApportionServiceCheckEnqueueProcedure is the fully-qualified name of the ApportionService's
+	DecisionServiceEvaluateSharesProcedure = "/apportion.v1.DecisionService/EvaluateShares"
+	// DecisionServiceCheckEnqueueProcedure is the fully-qualified name of the DecisionService's
 	// CheckEnqueue RPC.
-	ApportionServiceCheckEnqueueProcedure = "/apportion.v1.ApportionService/CheckEnqueue"
-	// ApportionServiceCheckAllocatableProcedure is the fully-qualified name of the ApportionService's
-	// CheckAllocatable RPC.
-	ApportionServiceCheckAllocatableProcedure = "/apportion.v1.ApportionService/CheckAllocatable"
-	// ApportionServiceSelectVictimsProcedure is the fully-qualified name of the ApportionService's
-	// SelectVictims RPC.
-	ApportionServiceSelectVictimsProcedure = "/apportion.v1.ApportionService/SelectVictims"
-	// ApportionServiceScoreNodesProcedure is the fully-qualified name of the ApportionService's
-	// ScoreNodes RPC.
-	ApportionServiceScoreNodesProcedure = "/apportion.v1.ApportionService/ScoreNodes"
-	// ApportionServiceExplainProcedure is the fully-qualified name of the ApportionService's Explain
+	DecisionServiceCheckEnqueueProcedure = "/apportion.v1.DecisionService/CheckEnqueue"
+	// DecisionServiceExplainProcedure is the fully-qualified name of the DecisionService's Explain RPC.
+	DecisionServiceExplainProcedure = "/apportion.v1.DecisionService/Explain"
+	// DecisionServicePlanProcedure is the fully-qualified name of the DecisionService's Plan RPC.
+	DecisionServicePlanProcedure = "/apportion.v1.DecisionService/Plan"
+	// DecisionServiceRemediesProcedure is the fully-qualified name of the DecisionService's Remedies
 	// RPC.
-	ApportionServiceExplainProcedure = "/apportion.v1.ApportionService/Explain"
-	// ApportionServicePlanProcedure is the fully-qualified name of the ApportionService's Plan RPC.
-	ApportionServicePlanProcedure = "/apportion.v1.ApportionService/Plan"
-	// ApportionServiceRemediesProcedure is the fully-qualified name of the ApportionService's Remedies
+	DecisionServiceRemediesProcedure = "/apportion.v1.DecisionService/Remedies"
+	// DecisionServiceForecastProcedure is the fully-qualified name of the DecisionService's Forecast
 	// RPC.
-	ApportionServiceRemediesProcedure = "/apportion.v1.ApportionService/Remedies"
-	// ApportionServiceForecastProcedure is the fully-qualified name of the ApportionService's Forecast
+	DecisionServiceForecastProcedure = "/apportion.v1.DecisionService/Forecast"
+	// DecisionServiceSimulateProcedure is the fully-qualified name of the DecisionService's Simulate
 	// RPC.
-	ApportionServiceForecastProcedure = "/apportion.v1.ApportionService/Forecast"
-	// ApportionServiceSimulateProcedure is the fully-qualified name of the ApportionService's Simulate
-	// RPC.
-	ApportionServiceSimulateProcedure = "/apportion.v1.ApportionService/Simulate"
-	// ApportionServiceUploadSnapshotProcedure is the fully-qualified name of the ApportionService's
-	// UploadSnapshot RPC.
-	ApportionServiceUploadSnapshotProcedure = "/apportion.v1.ApportionService/UploadSnapshot"
-	// ApportionServiceRunSessionProcedure is the fully-qualified name of the ApportionService's
+	DecisionServiceSimulateProcedure = "/apportion.v1.DecisionService/Simulate"
+	// DecisionServiceRunSessionProcedure is the fully-qualified name of the DecisionService's
 	// RunSession RPC.
-	ApportionServiceRunSessionProcedure = "/apportion.v1.ApportionService/RunSession"
-	// ApportionServiceListSnapshotsProcedure is the fully-qualified name of the ApportionService's
+	DecisionServiceRunSessionProcedure = "/apportion.v1.DecisionService/RunSession"
+	// SnapshotServiceUploadSnapshotProcedure is the fully-qualified name of the SnapshotService's
+	// UploadSnapshot RPC.
+	SnapshotServiceUploadSnapshotProcedure = "/apportion.v1.SnapshotService/UploadSnapshot"
+	// SnapshotServiceDownloadSnapshotProcedure is the fully-qualified name of the SnapshotService's
+	// DownloadSnapshot RPC.
+	SnapshotServiceDownloadSnapshotProcedure = "/apportion.v1.SnapshotService/DownloadSnapshot"
+	// SnapshotServiceListSnapshotsProcedure is the fully-qualified name of the SnapshotService's
 	// ListSnapshots RPC.
-	ApportionServiceListSnapshotsProcedure = "/apportion.v1.ApportionService/ListSnapshots"
-	// ApportionServiceGetSnapshotProcedure is the fully-qualified name of the ApportionService's
-	// GetSnapshot RPC.
-	ApportionServiceGetSnapshotProcedure = "/apportion.v1.ApportionService/GetSnapshot"
-	// ApportionServiceGetHistoryProcedure is the fully-qualified name of the ApportionService's
-	// GetHistory RPC.
-	ApportionServiceGetHistoryProcedure = "/apportion.v1.ApportionService/GetHistory"
-	// ApportionServiceGetUsageProcedure is the fully-qualified name of the ApportionService's GetUsage
+	SnapshotServiceListSnapshotsProcedure = "/apportion.v1.SnapshotService/ListSnapshots"
+	// SnapshotServiceGetServerInfoProcedure is the fully-qualified name of the SnapshotService's
+	// GetServerInfo RPC.
+	SnapshotServiceGetServerInfoProcedure = "/apportion.v1.SnapshotService/GetServerInfo"
+	// InsightServiceGetHistoryProcedure is the fully-qualified name of the InsightService's GetHistory
 	// RPC.
-	ApportionServiceGetUsageProcedure = "/apportion.v1.ApportionService/GetUsage"
+	InsightServiceGetHistoryProcedure = "/apportion.v1.InsightService/GetHistory"
+	// InsightServiceGetUsageProcedure is the fully-qualified name of the InsightService's GetUsage RPC.
+	InsightServiceGetUsageProcedure = "/apportion.v1.InsightService/GetUsage"
 )
 
-// ApportionServiceClient is a client for the apportion.v1.ApportionService service.
-type ApportionServiceClient interface {
+// DecisionServiceClient is a client for the apportion.v1.DecisionService service.
+type DecisionServiceClient interface {
 	// Returns what each queue deserves and holds, and the order of the queues.
 	EvaluateShares(context.Context, *v1.EvaluateSharesRequest) (*v1.EvaluateSharesResponse, error)
 	// Decides whether jobs may enter their queues.
 	CheckEnqueue(context.Context, *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error)
-	// Decides whether the queues of tasks may use that much more, and whether they may take it from others.
-	CheckAllocatable(context.Context, *v1.CheckAllocatableRequest) (*v1.CheckAllocatableResponse, error)
-	// Returns the tasks that a task may evict.
-	SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error)
-	// Returns the nodes on which tasks fit, with scores.
-	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
 	// Explains why jobs wait.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
@@ -104,168 +94,93 @@ type ApportionServiceClient interface {
 	Forecast(context.Context, *v1.ForecastRequest) (*v1.ForecastResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
-	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
-	// SNAPSHOT_NOT_FOUND the client uploads again.
-	UploadSnapshot(context.Context) (*connect.ClientStreamForClientSimple[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse], error)
 	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
 	RunSession(context.Context) (*connect.BidiStreamForClientSimple[v1.RunSessionRequest, v1.RunSessionResponse], error)
-	// Lists the snapshots that this server maintains itself, with their age and completeness.
-	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
-	// Returns a whole snapshot that this server maintains itself.
-	GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error)
-	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
-	// answers it depends on how long this server runs.
-	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
-	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
-	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
 }
 
-// NewApportionServiceClient constructs a client for the apportion.v1.ApportionService service. By
+// NewDecisionServiceClient constructs a client for the apportion.v1.DecisionService service. By
 // default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
 // and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
 // connect.WithGRPC() or connect.WithGRPCWeb() options.
 //
 // The URL supplied here should be the base URL for the Connect or gRPC server (for example,
 // http://api.acme.com or https://acme.com/grpc).
-func NewApportionServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) ApportionServiceClient {
+func NewDecisionServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) DecisionServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	apportionServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("ApportionService").Methods()
-	return &apportionServiceClient{
+	decisionServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("DecisionService").Methods()
+	return &decisionServiceClient{
 		evaluateShares: connect.NewClient[v1.EvaluateSharesRequest, v1.EvaluateSharesResponse](
 			httpClient,
-			baseURL+ApportionServiceEvaluateSharesProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("EvaluateShares")),
+			baseURL+DecisionServiceEvaluateSharesProcedure,
+			connect.WithSchema(decisionServiceMethods.ByName("EvaluateShares")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		checkEnqueue: connect.NewClient[v1.CheckEnqueueRequest, v1.CheckEnqueueResponse](
 			httpClient,
-			baseURL+ApportionServiceCheckEnqueueProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("CheckEnqueue")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		checkAllocatable: connect.NewClient[v1.CheckAllocatableRequest, v1.CheckAllocatableResponse](
-			httpClient,
-			baseURL+ApportionServiceCheckAllocatableProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("CheckAllocatable")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		selectVictims: connect.NewClient[v1.SelectVictimsRequest, v1.SelectVictimsResponse](
-			httpClient,
-			baseURL+ApportionServiceSelectVictimsProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("SelectVictims")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		scoreNodes: connect.NewClient[v1.ScoreNodesRequest, v1.ScoreNodesResponse](
-			httpClient,
-			baseURL+ApportionServiceScoreNodesProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("ScoreNodes")),
+			baseURL+DecisionServiceCheckEnqueueProcedure,
+			connect.WithSchema(decisionServiceMethods.ByName("CheckEnqueue")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		explain: connect.NewClient[v1.ExplainRequest, v1.ExplainResponse](
 			httpClient,
-			baseURL+ApportionServiceExplainProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("Explain")),
+			baseURL+DecisionServiceExplainProcedure,
+			connect.WithSchema(decisionServiceMethods.ByName("Explain")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		plan: connect.NewClient[v1.PlanRequest, v1.PlanResponse](
 			httpClient,
-			baseURL+ApportionServicePlanProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("Plan")),
+			baseURL+DecisionServicePlanProcedure,
+			connect.WithSchema(decisionServiceMethods.ByName("Plan")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		remedies: connect.NewClient[v1.RemediesRequest, v1.RemediesResponse](
 			httpClient,
-			baseURL+ApportionServiceRemediesProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("Remedies")),
+			baseURL+DecisionServiceRemediesProcedure,
+			connect.WithSchema(decisionServiceMethods.ByName("Remedies")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		forecast: connect.NewClient[v1.ForecastRequest, v1.ForecastResponse](
 			httpClient,
-			baseURL+ApportionServiceForecastProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("Forecast")),
+			baseURL+DecisionServiceForecastProcedure,
+			connect.WithSchema(decisionServiceMethods.ByName("Forecast")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		simulate: connect.NewClient[v1.SimulateRequest, v1.SimulateResponse](
 			httpClient,
-			baseURL+ApportionServiceSimulateProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("Simulate")),
+			baseURL+DecisionServiceSimulateProcedure,
+			connect.WithSchema(decisionServiceMethods.ByName("Simulate")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		uploadSnapshot: connect.NewClient[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse](
-			httpClient,
-			baseURL+ApportionServiceUploadSnapshotProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("UploadSnapshot")),
 			connect.WithClientOptions(opts...),
 		),
 		runSession: connect.NewClient[v1.RunSessionRequest, v1.RunSessionResponse](
 			httpClient,
-			baseURL+ApportionServiceRunSessionProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("RunSession")),
-			connect.WithClientOptions(opts...),
-		),
-		listSnapshots: connect.NewClient[v1.ListSnapshotsRequest, v1.ListSnapshotsResponse](
-			httpClient,
-			baseURL+ApportionServiceListSnapshotsProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("ListSnapshots")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		getSnapshot: connect.NewClient[v1.GetSnapshotRequest, v1.GetSnapshotResponse](
-			httpClient,
-			baseURL+ApportionServiceGetSnapshotProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("GetSnapshot")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		getHistory: connect.NewClient[v1.GetHistoryRequest, v1.GetHistoryResponse](
-			httpClient,
-			baseURL+ApportionServiceGetHistoryProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("GetHistory")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		getUsage: connect.NewClient[v1.GetUsageRequest, v1.GetUsageResponse](
-			httpClient,
-			baseURL+ApportionServiceGetUsageProcedure,
-			connect.WithSchema(apportionServiceMethods.ByName("GetUsage")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			baseURL+DecisionServiceRunSessionProcedure,
+			connect.WithSchema(decisionServiceMethods.ByName("RunSession")),
 			connect.WithClientOptions(opts...),
 		),
 	}
 }
 
-// apportionServiceClient implements ApportionServiceClient.
-type apportionServiceClient struct {
-	evaluateShares   *connect.Client[v1.EvaluateSharesRequest, v1.EvaluateSharesResponse]
-	checkEnqueue     *connect.Client[v1.CheckEnqueueRequest, v1.CheckEnqueueResponse]
-	checkAllocatable *connect.Client[v1.CheckAllocatableRequest, v1.CheckAllocatableResponse]
-	selectVictims    *connect.Client[v1.SelectVictimsRequest, v1.SelectVictimsResponse]
-	scoreNodes       *connect.Client[v1.ScoreNodesRequest, v1.ScoreNodesResponse]
-	explain          *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
-	plan             *connect.Client[v1.PlanRequest, v1.PlanResponse]
-	remedies         *connect.Client[v1.RemediesRequest, v1.RemediesResponse]
-	forecast         *connect.Client[v1.ForecastRequest, v1.ForecastResponse]
-	simulate         *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
-	uploadSnapshot   *connect.Client[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse]
-	runSession       *connect.Client[v1.RunSessionRequest, v1.RunSessionResponse]
-	listSnapshots    *connect.Client[v1.ListSnapshotsRequest, v1.ListSnapshotsResponse]
-	getSnapshot      *connect.Client[v1.GetSnapshotRequest, v1.GetSnapshotResponse]
-	getHistory       *connect.Client[v1.GetHistoryRequest, v1.GetHistoryResponse]
-	getUsage         *connect.Client[v1.GetUsageRequest, v1.GetUsageResponse]
+// decisionServiceClient implements DecisionServiceClient.
+type decisionServiceClient struct {
+	evaluateShares *connect.Client[v1.EvaluateSharesRequest, v1.EvaluateSharesResponse]
+	checkEnqueue   *connect.Client[v1.CheckEnqueueRequest, v1.CheckEnqueueResponse]
+	explain        *connect.Client[v1.ExplainRequest, v1.ExplainResponse]
+	plan           *connect.Client[v1.PlanRequest, v1.PlanResponse]
+	remedies       *connect.Client[v1.RemediesRequest, v1.RemediesResponse]
+	forecast       *connect.Client[v1.ForecastRequest, v1.ForecastResponse]
+	simulate       *connect.Client[v1.SimulateRequest, v1.SimulateResponse]
+	runSession     *connect.Client[v1.RunSessionRequest, v1.RunSessionResponse]
 }
 
-// EvaluateShares calls apportion.v1.ApportionService.EvaluateShares.
-func (c *apportionServiceClient) EvaluateShares(ctx context.Context, req *v1.EvaluateSharesRequest) (*v1.EvaluateSharesResponse, error) {
+// EvaluateShares calls apportion.v1.DecisionService.EvaluateShares.
+func (c *decisionServiceClient) EvaluateShares(ctx context.Context, req *v1.EvaluateSharesRequest) (*v1.EvaluateSharesResponse, error) {
 	response, err := c.evaluateShares.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -273,8 +188,8 @@ func (c *apportionServiceClient) EvaluateShares(ctx context.Context, req *v1.Eva
 	return nil, err
 }
 
-// CheckEnqueue calls apportion.v1.ApportionService.CheckEnqueue.
-func (c *apportionServiceClient) CheckEnqueue(ctx context.Context, req *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error) {
+// CheckEnqueue calls apportion.v1.DecisionService.CheckEnqueue.
+func (c *decisionServiceClient) CheckEnqueue(ctx context.Context, req *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error) {
 	response, err := c.checkEnqueue.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -282,35 +197,8 @@ func (c *apportionServiceClient) CheckEnqueue(ctx context.Context, req *v1.Check
 	return nil, err
 }
 
-// CheckAllocatable calls apportion.v1.ApportionService.CheckAllocatable.
-func (c *apportionServiceClient) CheckAllocatable(ctx context.Context, req *v1.CheckAllocatableRequest) (*v1.CheckAllocatableResponse, error) {
-	response, err := c.checkAllocatable.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// SelectVictims calls apportion.v1.ApportionService.SelectVictims.
-func (c *apportionServiceClient) SelectVictims(ctx context.Context, req *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error) {
-	response, err := c.selectVictims.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ScoreNodes calls apportion.v1.ApportionService.ScoreNodes.
-func (c *apportionServiceClient) ScoreNodes(ctx context.Context, req *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error) {
-	response, err := c.scoreNodes.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// Explain calls apportion.v1.ApportionService.Explain.
-func (c *apportionServiceClient) Explain(ctx context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+// Explain calls apportion.v1.DecisionService.Explain.
+func (c *decisionServiceClient) Explain(ctx context.Context, req *v1.ExplainRequest) (*v1.ExplainResponse, error) {
 	response, err := c.explain.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -318,8 +206,8 @@ func (c *apportionServiceClient) Explain(ctx context.Context, req *v1.ExplainReq
 	return nil, err
 }
 
-// Plan calls apportion.v1.ApportionService.Plan.
-func (c *apportionServiceClient) Plan(ctx context.Context, req *v1.PlanRequest) (*v1.PlanResponse, error) {
+// Plan calls apportion.v1.DecisionService.Plan.
+func (c *decisionServiceClient) Plan(ctx context.Context, req *v1.PlanRequest) (*v1.PlanResponse, error) {
 	response, err := c.plan.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -327,8 +215,8 @@ func (c *apportionServiceClient) Plan(ctx context.Context, req *v1.PlanRequest) 
 	return nil, err
 }
 
-// Remedies calls apportion.v1.ApportionService.Remedies.
-func (c *apportionServiceClient) Remedies(ctx context.Context, req *v1.RemediesRequest) (*v1.RemediesResponse, error) {
+// Remedies calls apportion.v1.DecisionService.Remedies.
+func (c *decisionServiceClient) Remedies(ctx context.Context, req *v1.RemediesRequest) (*v1.RemediesResponse, error) {
 	response, err := c.remedies.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -336,8 +224,8 @@ func (c *apportionServiceClient) Remedies(ctx context.Context, req *v1.RemediesR
 	return nil, err
 }
 
-// Forecast calls apportion.v1.ApportionService.Forecast.
-func (c *apportionServiceClient) Forecast(ctx context.Context, req *v1.ForecastRequest) (*v1.ForecastResponse, error) {
+// Forecast calls apportion.v1.DecisionService.Forecast.
+func (c *decisionServiceClient) Forecast(ctx context.Context, req *v1.ForecastRequest) (*v1.ForecastResponse, error) {
 	response, err := c.forecast.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -345,8 +233,8 @@ func (c *apportionServiceClient) Forecast(ctx context.Context, req *v1.ForecastR
 	return nil, err
 }
 
-// Simulate calls apportion.v1.ApportionService.Simulate.
-func (c *apportionServiceClient) Simulate(ctx context.Context, req *v1.SimulateRequest) (*v1.SimulateResponse, error) {
+// Simulate calls apportion.v1.DecisionService.Simulate.
+func (c *decisionServiceClient) Simulate(ctx context.Context, req *v1.SimulateRequest) (*v1.SimulateResponse, error) {
 	response, err := c.simulate.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
@@ -354,64 +242,17 @@ func (c *apportionServiceClient) Simulate(ctx context.Context, req *v1.SimulateR
 	return nil, err
 }
 
-// UploadSnapshot calls apportion.v1.ApportionService.UploadSnapshot.
-func (c *apportionServiceClient) UploadSnapshot(ctx context.Context) (*connect.ClientStreamForClientSimple[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse], error) {
-	return c.uploadSnapshot.CallClientStreamSimple(ctx)
-}
-
-// RunSession calls apportion.v1.ApportionService.RunSession.
-func (c *apportionServiceClient) RunSession(ctx context.Context) (*connect.BidiStreamForClientSimple[v1.RunSessionRequest, v1.RunSessionResponse], error) {
+// RunSession calls apportion.v1.DecisionService.RunSession.
+func (c *decisionServiceClient) RunSession(ctx context.Context) (*connect.BidiStreamForClientSimple[v1.RunSessionRequest, v1.RunSessionResponse], error) {
 	return c.runSession.CallBidiStreamSimple(ctx)
 }
 
-// ListSnapshots calls apportion.v1.ApportionService.ListSnapshots.
-func (c *apportionServiceClient) ListSnapshots(ctx context.Context, req *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error) {
-	response, err := c.listSnapshots.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// GetSnapshot calls apportion.v1.ApportionService.GetSnapshot.
-func (c *apportionServiceClient) GetSnapshot(ctx context.Context, req *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error) {
-	response, err := c.getSnapshot.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// GetHistory calls apportion.v1.ApportionService.GetHistory.
-func (c *apportionServiceClient) GetHistory(ctx context.Context, req *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
-	response, err := c.getHistory.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// GetUsage calls apportion.v1.ApportionService.GetUsage.
-func (c *apportionServiceClient) GetUsage(ctx context.Context, req *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
-	response, err := c.getUsage.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// ApportionServiceHandler is an implementation of the apportion.v1.ApportionService service.
-type ApportionServiceHandler interface {
+// DecisionServiceHandler is an implementation of the apportion.v1.DecisionService service.
+type DecisionServiceHandler interface {
 	// Returns what each queue deserves and holds, and the order of the queues.
 	EvaluateShares(context.Context, *v1.EvaluateSharesRequest) (*v1.EvaluateSharesResponse, error)
 	// Decides whether jobs may enter their queues.
 	CheckEnqueue(context.Context, *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error)
-	// Decides whether the queues of tasks may use that much more, and whether they may take it from others.
-	CheckAllocatable(context.Context, *v1.CheckAllocatableRequest) (*v1.CheckAllocatableResponse, error)
-	// Returns the tasks that a task may evict.
-	SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error)
-	// Returns the nodes on which tasks fit, with scores.
-	ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error)
 	// Explains why jobs wait.
 	Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error)
 	// Returns where a job can be placed, and which tasks must be evicted for it.
@@ -422,15 +263,307 @@ type ApportionServiceHandler interface {
 	Forecast(context.Context, *v1.ForecastRequest) (*v1.ForecastResponse, error)
 	// Runs a list of steps on one snapshot. The state ends with the call.
 	Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error)
+	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
+	RunSession(context.Context, *connect.BidiStream[v1.RunSessionRequest, v1.RunSessionResponse]) error
+}
+
+// NewDecisionServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewDecisionServiceHandler(svc DecisionServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	decisionServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("DecisionService").Methods()
+	decisionServiceEvaluateSharesHandler := connect.NewUnaryHandlerSimple(
+		DecisionServiceEvaluateSharesProcedure,
+		svc.EvaluateShares,
+		connect.WithSchema(decisionServiceMethods.ByName("EvaluateShares")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	decisionServiceCheckEnqueueHandler := connect.NewUnaryHandlerSimple(
+		DecisionServiceCheckEnqueueProcedure,
+		svc.CheckEnqueue,
+		connect.WithSchema(decisionServiceMethods.ByName("CheckEnqueue")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	decisionServiceExplainHandler := connect.NewUnaryHandlerSimple(
+		DecisionServiceExplainProcedure,
+		svc.Explain,
+		connect.WithSchema(decisionServiceMethods.ByName("Explain")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	decisionServicePlanHandler := connect.NewUnaryHandlerSimple(
+		DecisionServicePlanProcedure,
+		svc.Plan,
+		connect.WithSchema(decisionServiceMethods.ByName("Plan")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	decisionServiceRemediesHandler := connect.NewUnaryHandlerSimple(
+		DecisionServiceRemediesProcedure,
+		svc.Remedies,
+		connect.WithSchema(decisionServiceMethods.ByName("Remedies")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	decisionServiceForecastHandler := connect.NewUnaryHandlerSimple(
+		DecisionServiceForecastProcedure,
+		svc.Forecast,
+		connect.WithSchema(decisionServiceMethods.ByName("Forecast")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	decisionServiceSimulateHandler := connect.NewUnaryHandlerSimple(
+		DecisionServiceSimulateProcedure,
+		svc.Simulate,
+		connect.WithSchema(decisionServiceMethods.ByName("Simulate")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	decisionServiceRunSessionHandler := connect.NewBidiStreamHandler(
+		DecisionServiceRunSessionProcedure,
+		svc.RunSession,
+		connect.WithSchema(decisionServiceMethods.ByName("RunSession")),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/apportion.v1.DecisionService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case DecisionServiceEvaluateSharesProcedure:
+			decisionServiceEvaluateSharesHandler.ServeHTTP(w, r)
+		case DecisionServiceCheckEnqueueProcedure:
+			decisionServiceCheckEnqueueHandler.ServeHTTP(w, r)
+		case DecisionServiceExplainProcedure:
+			decisionServiceExplainHandler.ServeHTTP(w, r)
+		case DecisionServicePlanProcedure:
+			decisionServicePlanHandler.ServeHTTP(w, r)
+		case DecisionServiceRemediesProcedure:
+			decisionServiceRemediesHandler.ServeHTTP(w, r)
+		case DecisionServiceForecastProcedure:
+			decisionServiceForecastHandler.ServeHTTP(w, r)
+		case DecisionServiceSimulateProcedure:
+			decisionServiceSimulateHandler.ServeHTTP(w, r)
+		case DecisionServiceRunSessionProcedure:
+			decisionServiceRunSessionHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedDecisionServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedDecisionServiceHandler struct{}
+
+func (UnimplementedDecisionServiceHandler) EvaluateShares(context.Context, *v1.EvaluateSharesRequest) (*v1.EvaluateSharesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.DecisionService.EvaluateShares is not implemented"))
+}
+
+func (UnimplementedDecisionServiceHandler) CheckEnqueue(context.Context, *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.DecisionService.CheckEnqueue is not implemented"))
+}
+
+func (UnimplementedDecisionServiceHandler) Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.DecisionService.Explain is not implemented"))
+}
+
+func (UnimplementedDecisionServiceHandler) Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.DecisionService.Plan is not implemented"))
+}
+
+func (UnimplementedDecisionServiceHandler) Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.DecisionService.Remedies is not implemented"))
+}
+
+func (UnimplementedDecisionServiceHandler) Forecast(context.Context, *v1.ForecastRequest) (*v1.ForecastResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.DecisionService.Forecast is not implemented"))
+}
+
+func (UnimplementedDecisionServiceHandler) Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.DecisionService.Simulate is not implemented"))
+}
+
+func (UnimplementedDecisionServiceHandler) RunSession(context.Context, *connect.BidiStream[v1.RunSessionRequest, v1.RunSessionResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.DecisionService.RunSession is not implemented"))
+}
+
+// SnapshotServiceClient is a client for the apportion.v1.SnapshotService service.
+type SnapshotServiceClient interface {
+	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
+	// SNAPSHOT_NOT_FOUND the client uploads again.
+	UploadSnapshot(context.Context) (*connect.ClientStreamForClientSimple[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse], error)
+	// Downloads a snapshot that this server maintains itself: a header, then the very bytes of which its digest is, in chunks.
+	DownloadSnapshot(context.Context, *v1.DownloadSnapshotRequest) (*connect.ServerStreamForClient[v1.DownloadSnapshotResponse], error)
+	// Lists the snapshots that this server maintains itself, with their age and completeness, page by page.
+	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
+	// Returns what this server is: versions, policies, limits and services.
+	GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error)
+}
+
+// NewSnapshotServiceClient constructs a client for the apportion.v1.SnapshotService service. By
+// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
+// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
+// connect.WithGRPC() or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewSnapshotServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) SnapshotServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	snapshotServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("SnapshotService").Methods()
+	return &snapshotServiceClient{
+		uploadSnapshot: connect.NewClient[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse](
+			httpClient,
+			baseURL+SnapshotServiceUploadSnapshotProcedure,
+			connect.WithSchema(snapshotServiceMethods.ByName("UploadSnapshot")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
+		downloadSnapshot: connect.NewClient[v1.DownloadSnapshotRequest, v1.DownloadSnapshotResponse](
+			httpClient,
+			baseURL+SnapshotServiceDownloadSnapshotProcedure,
+			connect.WithSchema(snapshotServiceMethods.ByName("DownloadSnapshot")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listSnapshots: connect.NewClient[v1.ListSnapshotsRequest, v1.ListSnapshotsResponse](
+			httpClient,
+			baseURL+SnapshotServiceListSnapshotsProcedure,
+			connect.WithSchema(snapshotServiceMethods.ByName("ListSnapshots")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getServerInfo: connect.NewClient[v1.GetServerInfoRequest, v1.GetServerInfoResponse](
+			httpClient,
+			baseURL+SnapshotServiceGetServerInfoProcedure,
+			connect.WithSchema(snapshotServiceMethods.ByName("GetServerInfo")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// snapshotServiceClient implements SnapshotServiceClient.
+type snapshotServiceClient struct {
+	uploadSnapshot   *connect.Client[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse]
+	downloadSnapshot *connect.Client[v1.DownloadSnapshotRequest, v1.DownloadSnapshotResponse]
+	listSnapshots    *connect.Client[v1.ListSnapshotsRequest, v1.ListSnapshotsResponse]
+	getServerInfo    *connect.Client[v1.GetServerInfoRequest, v1.GetServerInfoResponse]
+}
+
+// UploadSnapshot calls apportion.v1.SnapshotService.UploadSnapshot.
+func (c *snapshotServiceClient) UploadSnapshot(ctx context.Context) (*connect.ClientStreamForClientSimple[v1.UploadSnapshotRequest, v1.UploadSnapshotResponse], error) {
+	return c.uploadSnapshot.CallClientStreamSimple(ctx)
+}
+
+// DownloadSnapshot calls apportion.v1.SnapshotService.DownloadSnapshot.
+func (c *snapshotServiceClient) DownloadSnapshot(ctx context.Context, req *v1.DownloadSnapshotRequest) (*connect.ServerStreamForClient[v1.DownloadSnapshotResponse], error) {
+	return c.downloadSnapshot.CallServerStream(ctx, connect.NewRequest(req))
+}
+
+// ListSnapshots calls apportion.v1.SnapshotService.ListSnapshots.
+func (c *snapshotServiceClient) ListSnapshots(ctx context.Context, req *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error) {
+	response, err := c.listSnapshots.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetServerInfo calls apportion.v1.SnapshotService.GetServerInfo.
+func (c *snapshotServiceClient) GetServerInfo(ctx context.Context, req *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error) {
+	response, err := c.getServerInfo.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// SnapshotServiceHandler is an implementation of the apportion.v1.SnapshotService service.
+type SnapshotServiceHandler interface {
 	// Uploads a snapshot, so that later calls can refer to it by digest: a header, then chunks. Each replica has its own snapshots; after
 	// SNAPSHOT_NOT_FOUND the client uploads again.
 	UploadSnapshot(context.Context, *connect.ClientStream[v1.UploadSnapshotRequest]) (*v1.UploadSnapshotResponse, error)
-	// Runs a session on one snapshot: open, then batches of steps, answered in order. The state ends with the stream.
-	RunSession(context.Context, *connect.BidiStream[v1.RunSessionRequest, v1.RunSessionResponse]) error
-	// Lists the snapshots that this server maintains itself, with their age and completeness.
+	// Downloads a snapshot that this server maintains itself: a header, then the very bytes of which its digest is, in chunks.
+	DownloadSnapshot(context.Context, *v1.DownloadSnapshotRequest, *connect.ServerStream[v1.DownloadSnapshotResponse]) error
+	// Lists the snapshots that this server maintains itself, with their age and completeness, page by page.
 	ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error)
-	// Returns a whole snapshot that this server maintains itself.
-	GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error)
+	// Returns what this server is: versions, policies, limits and services.
+	GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error)
+}
+
+// NewSnapshotServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewSnapshotServiceHandler(svc SnapshotServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	snapshotServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("SnapshotService").Methods()
+	snapshotServiceUploadSnapshotHandler := connect.NewClientStreamHandlerSimple(
+		SnapshotServiceUploadSnapshotProcedure,
+		svc.UploadSnapshot,
+		connect.WithSchema(snapshotServiceMethods.ByName("UploadSnapshot")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
+		connect.WithHandlerOptions(opts...),
+	)
+	snapshotServiceDownloadSnapshotHandler := connect.NewServerStreamHandlerSimple(
+		SnapshotServiceDownloadSnapshotProcedure,
+		svc.DownloadSnapshot,
+		connect.WithSchema(snapshotServiceMethods.ByName("DownloadSnapshot")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	snapshotServiceListSnapshotsHandler := connect.NewUnaryHandlerSimple(
+		SnapshotServiceListSnapshotsProcedure,
+		svc.ListSnapshots,
+		connect.WithSchema(snapshotServiceMethods.ByName("ListSnapshots")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	snapshotServiceGetServerInfoHandler := connect.NewUnaryHandlerSimple(
+		SnapshotServiceGetServerInfoProcedure,
+		svc.GetServerInfo,
+		connect.WithSchema(snapshotServiceMethods.ByName("GetServerInfo")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/apportion.v1.SnapshotService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case SnapshotServiceUploadSnapshotProcedure:
+			snapshotServiceUploadSnapshotHandler.ServeHTTP(w, r)
+		case SnapshotServiceDownloadSnapshotProcedure:
+			snapshotServiceDownloadSnapshotHandler.ServeHTTP(w, r)
+		case SnapshotServiceListSnapshotsProcedure:
+			snapshotServiceListSnapshotsHandler.ServeHTTP(w, r)
+		case SnapshotServiceGetServerInfoProcedure:
+			snapshotServiceGetServerInfoHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedSnapshotServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedSnapshotServiceHandler struct{}
+
+func (UnimplementedSnapshotServiceHandler) UploadSnapshot(context.Context, *connect.ClientStream[v1.UploadSnapshotRequest]) (*v1.UploadSnapshotResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.SnapshotService.UploadSnapshot is not implemented"))
+}
+
+func (UnimplementedSnapshotServiceHandler) DownloadSnapshot(context.Context, *v1.DownloadSnapshotRequest, *connect.ServerStream[v1.DownloadSnapshotResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.SnapshotService.DownloadSnapshot is not implemented"))
+}
+
+func (UnimplementedSnapshotServiceHandler) ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.SnapshotService.ListSnapshots is not implemented"))
+}
+
+func (UnimplementedSnapshotServiceHandler) GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.SnapshotService.GetServerInfo is not implemented"))
+}
+
+// InsightServiceClient is a client for the apportion.v1.InsightService service.
+type InsightServiceClient interface {
 	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
 	// answers it depends on how long this server runs.
 	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
@@ -438,226 +571,107 @@ type ApportionServiceHandler interface {
 	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
 }
 
-// NewApportionServiceHandler builds an HTTP handler from the service implementation. It returns the
+// NewInsightServiceClient constructs a client for the apportion.v1.InsightService service. By
+// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
+// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
+// connect.WithGRPC() or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewInsightServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) InsightServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	insightServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("InsightService").Methods()
+	return &insightServiceClient{
+		getHistory: connect.NewClient[v1.GetHistoryRequest, v1.GetHistoryResponse](
+			httpClient,
+			baseURL+InsightServiceGetHistoryProcedure,
+			connect.WithSchema(insightServiceMethods.ByName("GetHistory")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getUsage: connect.NewClient[v1.GetUsageRequest, v1.GetUsageResponse](
+			httpClient,
+			baseURL+InsightServiceGetUsageProcedure,
+			connect.WithSchema(insightServiceMethods.ByName("GetUsage")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// insightServiceClient implements InsightServiceClient.
+type insightServiceClient struct {
+	getHistory *connect.Client[v1.GetHistoryRequest, v1.GetHistoryResponse]
+	getUsage   *connect.Client[v1.GetUsageRequest, v1.GetUsageResponse]
+}
+
+// GetHistory calls apportion.v1.InsightService.GetHistory.
+func (c *insightServiceClient) GetHistory(ctx context.Context, req *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
+	response, err := c.getHistory.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetUsage calls apportion.v1.InsightService.GetUsage.
+func (c *insightServiceClient) GetUsage(ctx context.Context, req *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
+	response, err := c.getUsage.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// InsightServiceHandler is an implementation of the apportion.v1.InsightService service.
+type InsightServiceHandler interface {
+	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
+	// answers it depends on how long this server runs.
+	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
+	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
+	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
+}
+
+// NewInsightServiceHandler builds an HTTP handler from the service implementation. It returns the
 // path on which to mount the handler and the handler itself.
 //
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
-func NewApportionServiceHandler(svc ApportionServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	apportionServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("ApportionService").Methods()
-	apportionServiceEvaluateSharesHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceEvaluateSharesProcedure,
-		svc.EvaluateShares,
-		connect.WithSchema(apportionServiceMethods.ByName("EvaluateShares")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceCheckEnqueueHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceCheckEnqueueProcedure,
-		svc.CheckEnqueue,
-		connect.WithSchema(apportionServiceMethods.ByName("CheckEnqueue")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceCheckAllocatableHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceCheckAllocatableProcedure,
-		svc.CheckAllocatable,
-		connect.WithSchema(apportionServiceMethods.ByName("CheckAllocatable")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceSelectVictimsHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceSelectVictimsProcedure,
-		svc.SelectVictims,
-		connect.WithSchema(apportionServiceMethods.ByName("SelectVictims")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceScoreNodesHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceScoreNodesProcedure,
-		svc.ScoreNodes,
-		connect.WithSchema(apportionServiceMethods.ByName("ScoreNodes")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceExplainHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceExplainProcedure,
-		svc.Explain,
-		connect.WithSchema(apportionServiceMethods.ByName("Explain")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServicePlanHandler := connect.NewUnaryHandlerSimple(
-		ApportionServicePlanProcedure,
-		svc.Plan,
-		connect.WithSchema(apportionServiceMethods.ByName("Plan")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceRemediesHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceRemediesProcedure,
-		svc.Remedies,
-		connect.WithSchema(apportionServiceMethods.ByName("Remedies")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceForecastHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceForecastProcedure,
-		svc.Forecast,
-		connect.WithSchema(apportionServiceMethods.ByName("Forecast")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceSimulateHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceSimulateProcedure,
-		svc.Simulate,
-		connect.WithSchema(apportionServiceMethods.ByName("Simulate")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceUploadSnapshotHandler := connect.NewClientStreamHandlerSimple(
-		ApportionServiceUploadSnapshotProcedure,
-		svc.UploadSnapshot,
-		connect.WithSchema(apportionServiceMethods.ByName("UploadSnapshot")),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceRunSessionHandler := connect.NewBidiStreamHandler(
-		ApportionServiceRunSessionProcedure,
-		svc.RunSession,
-		connect.WithSchema(apportionServiceMethods.ByName("RunSession")),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceListSnapshotsHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceListSnapshotsProcedure,
-		svc.ListSnapshots,
-		connect.WithSchema(apportionServiceMethods.ByName("ListSnapshots")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceGetSnapshotHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceGetSnapshotProcedure,
-		svc.GetSnapshot,
-		connect.WithSchema(apportionServiceMethods.ByName("GetSnapshot")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	apportionServiceGetHistoryHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceGetHistoryProcedure,
+func NewInsightServiceHandler(svc InsightServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	insightServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("InsightService").Methods()
+	insightServiceGetHistoryHandler := connect.NewUnaryHandlerSimple(
+		InsightServiceGetHistoryProcedure,
 		svc.GetHistory,
-		connect.WithSchema(apportionServiceMethods.ByName("GetHistory")),
+		connect.WithSchema(insightServiceMethods.ByName("GetHistory")),
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
-	apportionServiceGetUsageHandler := connect.NewUnaryHandlerSimple(
-		ApportionServiceGetUsageProcedure,
+	insightServiceGetUsageHandler := connect.NewUnaryHandlerSimple(
+		InsightServiceGetUsageProcedure,
 		svc.GetUsage,
-		connect.WithSchema(apportionServiceMethods.ByName("GetUsage")),
+		connect.WithSchema(insightServiceMethods.ByName("GetUsage")),
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
-	return "/apportion.v1.ApportionService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return "/apportion.v1.InsightService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case ApportionServiceEvaluateSharesProcedure:
-			apportionServiceEvaluateSharesHandler.ServeHTTP(w, r)
-		case ApportionServiceCheckEnqueueProcedure:
-			apportionServiceCheckEnqueueHandler.ServeHTTP(w, r)
-		case ApportionServiceCheckAllocatableProcedure:
-			apportionServiceCheckAllocatableHandler.ServeHTTP(w, r)
-		case ApportionServiceSelectVictimsProcedure:
-			apportionServiceSelectVictimsHandler.ServeHTTP(w, r)
-		case ApportionServiceScoreNodesProcedure:
-			apportionServiceScoreNodesHandler.ServeHTTP(w, r)
-		case ApportionServiceExplainProcedure:
-			apportionServiceExplainHandler.ServeHTTP(w, r)
-		case ApportionServicePlanProcedure:
-			apportionServicePlanHandler.ServeHTTP(w, r)
-		case ApportionServiceRemediesProcedure:
-			apportionServiceRemediesHandler.ServeHTTP(w, r)
-		case ApportionServiceForecastProcedure:
-			apportionServiceForecastHandler.ServeHTTP(w, r)
-		case ApportionServiceSimulateProcedure:
-			apportionServiceSimulateHandler.ServeHTTP(w, r)
-		case ApportionServiceUploadSnapshotProcedure:
-			apportionServiceUploadSnapshotHandler.ServeHTTP(w, r)
-		case ApportionServiceRunSessionProcedure:
-			apportionServiceRunSessionHandler.ServeHTTP(w, r)
-		case ApportionServiceListSnapshotsProcedure:
-			apportionServiceListSnapshotsHandler.ServeHTTP(w, r)
-		case ApportionServiceGetSnapshotProcedure:
-			apportionServiceGetSnapshotHandler.ServeHTTP(w, r)
-		case ApportionServiceGetHistoryProcedure:
-			apportionServiceGetHistoryHandler.ServeHTTP(w, r)
-		case ApportionServiceGetUsageProcedure:
-			apportionServiceGetUsageHandler.ServeHTTP(w, r)
+		case InsightServiceGetHistoryProcedure:
+			insightServiceGetHistoryHandler.ServeHTTP(w, r)
+		case InsightServiceGetUsageProcedure:
+			insightServiceGetUsageHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
 	})
 }
 
-// UnimplementedApportionServiceHandler returns CodeUnimplemented from all methods.
-type UnimplementedApportionServiceHandler struct{}
+// UnimplementedInsightServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedInsightServiceHandler struct{}
 
-func (UnimplementedApportionServiceHandler) EvaluateShares(context.Context, *v1.EvaluateSharesRequest) (*v1.EvaluateSharesResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.EvaluateShares is not implemented"))
+func (UnimplementedInsightServiceHandler) GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.InsightService.GetHistory is not implemented"))
 }
 
-func (UnimplementedApportionServiceHandler) CheckEnqueue(context.Context, *v1.CheckEnqueueRequest) (*v1.CheckEnqueueResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.CheckEnqueue is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) CheckAllocatable(context.Context, *v1.CheckAllocatableRequest) (*v1.CheckAllocatableResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.CheckAllocatable is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) SelectVictims(context.Context, *v1.SelectVictimsRequest) (*v1.SelectVictimsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.SelectVictims is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) ScoreNodes(context.Context, *v1.ScoreNodesRequest) (*v1.ScoreNodesResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.ScoreNodes is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) Explain(context.Context, *v1.ExplainRequest) (*v1.ExplainResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Explain is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) Plan(context.Context, *v1.PlanRequest) (*v1.PlanResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Plan is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) Remedies(context.Context, *v1.RemediesRequest) (*v1.RemediesResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Remedies is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) Forecast(context.Context, *v1.ForecastRequest) (*v1.ForecastResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Forecast is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) Simulate(context.Context, *v1.SimulateRequest) (*v1.SimulateResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.Simulate is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) UploadSnapshot(context.Context, *connect.ClientStream[v1.UploadSnapshotRequest]) (*v1.UploadSnapshotResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.UploadSnapshot is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) RunSession(context.Context, *connect.BidiStream[v1.RunSessionRequest, v1.RunSessionResponse]) error {
-	return connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.RunSession is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) ListSnapshots(context.Context, *v1.ListSnapshotsRequest) (*v1.ListSnapshotsResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.ListSnapshots is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) GetSnapshot(context.Context, *v1.GetSnapshotRequest) (*v1.GetSnapshotResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.GetSnapshot is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.GetHistory is not implemented"))
-}
-
-func (UnimplementedApportionServiceHandler) GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.ApportionService.GetUsage is not implemented"))
+func (UnimplementedInsightServiceHandler) GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.InsightService.GetUsage is not implemented"))
 }

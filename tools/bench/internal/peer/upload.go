@@ -25,7 +25,7 @@ func UploadChange(ctx context.Context, conn *grpc.ClientConn, base string, data 
 }
 
 func upload(ctx context.Context, conn *grpc.ClientConn, header *apportionv1.UploadHeader, data []byte) (string, error) {
-	stream, err := apportionv1.NewApportionServiceClient(conn).UploadSnapshot(ctx)
+	stream, err := apportionv1.NewSnapshotServiceClient(conn).UploadSnapshot(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -48,4 +48,27 @@ func upload(ctx context.Context, conn *grpc.ClientConn, header *apportionv1.Uplo
 	}
 	response, err := stream.CloseAndRecv()
 	return response.GetDigest(), err
+}
+
+// Download reads the newest version of a snapshot that the service maintains, and returns its digest.
+func Download(ctx context.Context, conn *grpc.ClientConn, name string) (string, error) {
+	stream, err := apportionv1.NewSnapshotServiceClient(conn).DownloadSnapshot(ctx, &apportionv1.DownloadSnapshotRequest{
+		Source: &apportionv1.DownloadSnapshotRequest_Name{Name: name},
+	})
+	if err != nil {
+		return "", err
+	}
+	var digest string
+	for {
+		response, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return digest, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if header := response.GetHeader(); header != nil {
+			digest = header.GetView().GetDigest()
+		}
+	}
 }
