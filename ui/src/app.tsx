@@ -100,7 +100,7 @@ function useLive(opened: Opened | undefined, show: (opened: Opened) => void): Li
     }
     let gone = false;
     const look = async (): Promise<void> => {
-      const { snapshots } = await list();
+      const snapshots = await list();
       const view = snapshots?.find((s) => s.name === name);
       if (view?.digest !== undefined && view.digest !== current.current?.digest) {
         const next = await follow(name);

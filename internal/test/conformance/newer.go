@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 

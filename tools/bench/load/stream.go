@@ -50,7 +50,7 @@ func idleStreams(ctx context.Context, server string, scale float64) (string, err
 			of[status.Code(err).String()]++
 		}
 		if err == nil {
-			_, err = service.UploadSnapshot(ctx)
+			_, err = apportionv1.NewSnapshotServiceClient(conn).UploadSnapshot(ctx)
 		}
 		if err != nil && status.Code(err) != codes.ResourceExhausted {
 			return "", err

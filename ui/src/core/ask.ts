@@ -12,7 +12,13 @@ export class Fault extends Error {
   }
 }
 
-const service = "/apportion.v1.ApportionService/";
+// services has the calls of other services than that of decisions.
+const services: Readonly<Record<string, string>> = {
+  ListSnapshots: "SnapshotService", DownloadSnapshot: "SnapshotService", GetServerInfo: "SnapshotService",
+  GetHistory: "InsightService", GetUsage: "InsightService",
+};
+
+const pathOf = (method: string): string => `/apportion.v1.${services[method] ?? "DecisionService"}/${method}`;
 
 let bearer = "";
 
@@ -35,32 +41,54 @@ export interface Transport {
   readonly patches: (path: string, answers: string, signal: AbortSignal) => Promise<string>;
 }
 
-async function post(method: string, request: string, signal?: AbortSignal): Promise<string> {
-  const headers: Record<string, string> = { "Content-Type": "application/json", "Connect-Protocol-Version": "1" };
+// send sends a request to a method.
+async function send(method: string, type: string, body: string | Uint8Array<ArrayBuffer>, signal?: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = { "Content-Type": type, "Connect-Protocol-Version": "1" };
   if (bearer !== "") {
     headers["Authorization"] = `Bearer ${bearer}`;
   }
-  let response: Response;
   try {
-    response = await fetch(service + method, { method: "POST", headers, body: request, signal: signal ?? null });
+    return await fetch(pathOf(method), { method: "POST", headers, body, signal: signal ?? null });
   } catch (error) {
     if (signal?.aborted) {
       throw error;
     }
     throw new Fault("unavailable", "The server cannot be reached. If it has stopped, start it again and reload this page.");
   }
-  const text = await response.text();
-  if (response.ok) {
-    return text;
-  }
-  let body: ErrorBody = {};
+}
+
+// faultOf reads the error of a call, or that with which a stream ends. Undefined: there is none.
+export function faultOf(text: string, code = "", message = ""): Fault | undefined {
+  let body: ErrorBody & { error?: ErrorBody } = {};
   try {
     body = JSON.parse(text) as ErrorBody;
   } catch {
     // A proxy may answer without JSON.
   }
-  const reason = body.details?.map((d) => d.debug?.reason ?? "").find((r) => r !== "") ?? "";
-  throw new Fault(body.code ?? `HTTP ${response.status}`, body.message ?? response.statusText, reason);
+  const error = body.error ?? body;
+  if (code === "" && error.code === undefined) {
+    return undefined;
+  }
+  const reason = error.details?.map((d) => d.debug?.reason ?? "").find((r) => r !== "") ?? "";
+  return new Fault(error.code ?? code, error.message ?? message, reason);
+}
+
+async function post(method: string, request: string, signal?: AbortSignal): Promise<string> {
+  const response = await send(method, "application/json", request, signal);
+  const text = await response.text();
+  if (response.ok) {
+    return text;
+  }
+  throw faultOf(text, `HTTP ${response.status}`, response.statusText);
+}
+
+// stream sends the one message of a request, in its frame, and returns the messages that answer it, in theirs. Only a server has streams.
+export async function stream(method: string, message: Uint8Array<ArrayBuffer>, signal?: AbortSignal): Promise<Uint8Array> {
+  const response = await send(method, "application/connect+json", message, signal);
+  if (!response.ok) {
+    throw faultOf(await response.text(), `HTTP ${response.status}`, response.statusText);
+  }
+  return new Uint8Array(await response.arrayBuffer());
 }
 
 const overHTTP: Transport = {

@@ -1,12 +1,27 @@
 // Snapshots that the server maintains: their list, and the parts of one that views need.
 import { call, simulate } from "./ask.ts";
 import { Cluster, type Task } from "./cluster.ts";
-import type { InspectAnswerJson, InspectedTaskJson, JobJson, ListSnapshotsResponseJson, NodeJson, QueueJson, SnapshotViewJson } from "./contract.ts";
+import type { GetServerInfoResponseJson, InspectAnswerJson, InspectedTaskJson, JobJson, ListSnapshotsResponseJson, NodeJson, QueueJson, SnapshotViewJson } from "./contract.ts";
 
 export type View = SnapshotViewJson;
 
-// list returns the snapshots that the reader may ask about, and the policies of the server.
-export const list = (): Promise<ListSnapshotsResponseJson> => call<ListSnapshotsResponseJson>("ListSnapshots", {});
+// list returns the snapshots that the reader may ask about.
+export async function list(): Promise<readonly View[]> {
+  const views: View[] = [];
+  let pageToken = "";
+  do {
+    const page = await call<ListSnapshotsResponseJson>("ListSnapshots", { pageToken });
+    views.push(...(page.snapshots ?? []));
+    pageToken = page.nextPageToken ?? "";
+  } while (pageToken !== "");
+  return views;
+}
+
+// policyNames returns the names of the policies that the server has.
+export async function policyNames(): Promise<readonly string[]> {
+  const { policies } = await call<GetServerInfoResponseJson>("GetServerInfo", {});
+  return (policies ?? []).map((policy) => policy.name ?? "");
+}
 
 // Up to this number, tasks are read with the cluster; otherwise when a view needs them.
 export const mostTasks = 30_000;

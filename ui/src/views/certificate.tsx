@@ -2,9 +2,10 @@
 import { useMemo } from "preact/hooks";
 
 import { useAsked } from "../asked.ts";
-import { call, type Fault } from "../core/ask.ts";
+import type { Fault } from "../core/ask.ts";
 import { check, unchecked } from "../core/certificate.ts";
-import type { FairJson, GetSnapshotResponseJson, PolicyJson, SnapshotJson, StepJson } from "../core/contract.ts";
+import type { FairJson, PolicyJson, SnapshotJson, StepJson } from "../core/contract.ts";
+import { download } from "../core/download.ts";
 import { having } from "../core/route.ts";
 import { Division } from "../parts/derivation.tsx";
 import { Resources } from "../parts/resources.tsx";
@@ -16,16 +17,15 @@ export function fairOf(policy: PolicyJson | undefined): FairJson | undefined {
   return policy?.tiers?.flatMap((tier) => tier.plugins ?? []).find((plugin) => plugin.fair !== undefined)?.fair;
 }
 
-// useWhole returns the snapshot with all of its tasks. Of one that the server maintains, the page holds what views need, and reads the whole
-// version, if it is still the newest one.
+// useWhole returns the snapshot with all of its tasks. Of one that the server maintains, the page holds what views need, and downloads the
+// version, if the server still holds it.
 function useWhole(wanted: boolean): { snapshot: SnapshotJson | undefined; fault: Fault | undefined } {
   const { cluster, opened } = usePage();
   const kept = opened.name !== "";
   const { answer, fault } = useAsked(
-    wanted && kept ? `whole ${opened.name} ${opened.digest}` : undefined,
-    (signal) => call<GetSnapshotResponseJson>("GetSnapshot", { name: opened.name }, signal), 0, opened.digest,
+    wanted && kept ? `whole ${opened.name} ${opened.digest}` : undefined, (signal) => download(opened.digest, signal), 0, opened.digest,
   );
-  return { snapshot: kept ? (answer?.view?.digest === opened.digest ? answer?.snapshot : undefined) : cluster.snapshot, fault };
+  return { snapshot: kept ? answer : cluster.snapshot, fault };
 }
 
 const steps: readonly StepJson[] = [{ shares: { explain: {} } }];

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { go, useRoute } from "../address.ts";
 import { Fault, identify } from "../core/ask.ts";
-import { list, type View } from "../core/kept.ts";
+import { list, policyNames, type View } from "../core/kept.ts";
 import { having, parse, type Route } from "../core/route.ts";
 import { follow, openText } from "../core/source.ts";
 import type { Choice } from "../app.tsx";
@@ -19,11 +19,12 @@ function useKept(token: string, route: Route, { onOpen, onPolicies }: Choice) {
     let gone = false;
     const pause = token === "" ? 0 : 300;
     const timer = setTimeout(() => {
-      list().then(
-        ({ snapshots, policyNames }) => {
+      // A reader who may not ask which policies there are has the page's own.
+      Promise.all([list(), policyNames().catch(() => [])]).then(
+        ([snapshots, names]) => {
           if (!gone) {
-            onPolicies(policyNames ?? []);
-            setKept(snapshots ?? []);
+            onPolicies(names);
+            setKept(snapshots);
           }
         },
         () => {
