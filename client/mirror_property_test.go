@@ -289,8 +289,8 @@ func asked(t require.TestingT, c *client.Client, in client.Input, w *twin) strin
 	}
 	allowances, err := c.Allocatable(ctx, in, client.AllocatableQuestion{Tasks: tasks, Preemptive: true, Explain: true})
 	require.NoError(t, err)
-	note(allowances.Response.GetAllocatable(), allowances.Allocatable[0].Why)
-	note(allowances.Response.GetPreemptive())
+	note(allowances.Answer, allowances.Allocatable[0].Why)
+	note(allowances.PreemptiveAnswer)
 	victims, err := c.Victims(ctx, in, client.VictimsQuestion{Claimant: tasks[0], Candidates: tasks[1:], Explain: true})
 	require.NoError(t, err)
 	note(victims.Answer, victims.Tasks)

@@ -129,16 +129,6 @@ func respond(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy, digest 
 	case *apportionv1.CheckEnqueueRequest:
 		a := do(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: q.GetEnqueue()}})
 		return &apportionv1.CheckEnqueueResponse{Basis: basis, Enqueue: a.GetEnqueue()}, nil
-	case *apportionv1.CheckAllocatableRequest:
-		a := do(&apportionv1.Step{Step: &apportionv1.Step_Allocatable{Allocatable: q.GetAllocatable()}})
-		p := do(&apportionv1.Step{Step: &apportionv1.Step_Preemptive{Preemptive: q.GetPreemptive()}})
-		return &apportionv1.CheckAllocatableResponse{Basis: basis, Allocatable: a.GetAllocatable(), Preemptive: p.GetPreemptive()}, nil
-	case *apportionv1.SelectVictimsRequest:
-		a := do(&apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: q.GetReclaim()}})
-		return &apportionv1.SelectVictimsResponse{Basis: basis, Victims: a.GetReclaim()}, nil
-	case *apportionv1.ScoreNodesRequest:
-		a := do(&apportionv1.Step{Step: &apportionv1.Step_Nodes{Nodes: q.GetNodes()}})
-		return &apportionv1.ScoreNodesResponse{Basis: basis, Nodes: a.GetNodes()}, nil
 	case *apportionv1.PlanRequest:
 		a := do(&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: q.GetPlan()}})
 		return &apportionv1.PlanResponse{Basis: basis, Plan: a.GetPlan()}, nil

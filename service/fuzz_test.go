@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/setting"
-	"github.com/apportion/apportion/internal/wire/method"
+	contract "github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/servicetest"
@@ -56,18 +57,8 @@ func requireTheirs(t *testing.T, err error) {
 	}
 }
 
-// unary returns the calls with one request and one response.
-func unary() (calls []protoreflect.MethodDescriptor) {
-	for _, call := range method.Calls() {
-		if method.IsUnary(call) {
-			calls = append(calls, call)
-		}
-	}
-	return calls
-}
-
 func FuzzEachCallTakesAnyMessage(f *testing.F) {
-	calls := unary()
+	calls := slices.DeleteFunc(contract.Calls(), func(call protoreflect.MethodDescriptor) bool { return !contract.IsUnary(call) })
 	for i := range calls {
 		request := &apportionv1.EvaluateSharesRequest{Input: servicetest.Inline(servicetest.Snapshot(uint64(i)), servicetest.Proportion())}
 		data, err := proto.Marshal(request)
@@ -76,7 +67,7 @@ func FuzzEachCallTakesAnyMessage(f *testing.F) {
 	}
 	r := limited(f)
 	f.Fuzz(func(t *testing.T, call byte, data []byte) {
-		requireTheirs(t, r.Conn.Invoke(t.Context(), method.PathOf(calls[int(call)%len(calls)]), data, nil, grpc.ForceCodecV2(raw{})))
+		requireTheirs(t, r.Conn.Invoke(t.Context(), contract.PathOf(calls[int(call)%len(calls)]), data, nil, grpc.ForceCodecV2(raw{})))
 	})
 }
 
@@ -164,7 +155,7 @@ func parted(data []byte) (messages [][]byte) {
 // FuzzAStreamTakesAnyMessages sends any messages in any order to a session or an upload, and then no more: each ends, and by no fault of the
 // server's.
 func FuzzAStreamTakesAnyMessages(f *testing.F) {
-	streams := apportionv1.ApportionService_ServiceDesc.Streams
+	streams := slices.DeleteFunc(contract.Calls(), contract.IsUnary)
 	input := servicetest.Inline(servicetest.Snapshot(1), servicetest.Proportion())
 	open := opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
 		Source: &apportionv1.Input_Snapshot{Snapshot: input.GetSnapshot()}, Rule: &apportionv1.Input_Policy{Policy: input.GetPolicy()},
@@ -186,9 +177,8 @@ func FuzzAStreamTakesAnyMessages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method byte, data []byte) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		s := &streams[int(method)%len(streams)]
-		stream, err := r.Conn.NewStream(ctx, s, "/"+apportionv1.ApportionService_ServiceDesc.ServiceName+"/"+s.StreamName,
-			grpc.ForceCodecV2(raw{}))
+		both := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
+		stream, err := r.Conn.NewStream(ctx, both, contract.PathOf(streams[int(method)%len(streams)]), grpc.ForceCodecV2(raw{}))
 		require.NoError(t, err)
 		for _, message := range parted(data) {
 			if stream.SendMsg(message) != nil {

@@ -84,7 +84,7 @@ func (s *Server) served(of *grpc.ServiceDesc) *grpc.ServiceDesc {
 	d.Streams = append([]grpc.StreamDesc(nil), d.Streams...)
 	for i := range d.Streams {
 		stream := &d.Streams[i]
-		name, handle := "/"+d.ServiceName+"/"+stream.StreamName, stream.Handler
+		name, handle, single := "/"+d.ServiceName+"/"+stream.StreamName, stream.Handler, !stream.ClientStreams
 		stream.Handler = func(_ any, stream grpc.ServerStream) error {
 			ctx := stream.Context()
 			m, _ := ctx.Value(measuredKey{}).(*measured)
@@ -99,7 +99,7 @@ func (s *Server) served(of *grpc.ServiceDesc) *grpc.ServiceDesc {
 					connection.Of(ctx).End(ctx)
 				}
 			}()
-			return handle(c, &messageStream{ServerStream: stream, call: c, first: true, method: name})
+			return handle(c, &messageStream{ServerStream: stream, call: c, first: true, method: name, single: single})
 		}
 	}
 	return &d
@@ -209,17 +209,16 @@ type messageStream struct {
 	first bool
 	// method is its full name.
 	method string
+	// single: the client sends one message.
+	single bool
 }
 
 // begun bounds how long the first message may take, which holds a place for a session or an upload, until it is called.
 func (s *messageStream) begun() (came func()) {
 	limit := &s.call.server.options.Limit
 	within, fault := limit.SessionIdle, func() error { return sessionIdle(limit.SessionIdle) }
-	switch s.method {
-	case apportionv1.SnapshotService_UploadSnapshot_FullMethodName:
+	if s.method == apportionv1.SnapshotService_UploadSnapshot_FullMethodName {
 		within, fault = limit.UploadTime, func() error { return uploadLate(limit.UploadTime) }
-	case apportionv1.SnapshotService_DownloadSnapshot_FullMethodName:
-		within, fault = s.call.server.MessageTime(), s.call.server.MessageLate
 	}
 	if within < 0 {
 		return func() {}
@@ -231,6 +230,9 @@ func (s *messageStream) begun() (came func()) {
 
 // RecvMsg receives one message. It waits for memory as long as the stream lasts, which blocks the client.
 func (s *messageStream) RecvMsg(request any) error {
+	if s.single {
+		return s.call.receive(s.Context(), request)
+	}
 	const patience = admission.Forever
 	ctx, messages := s.Context(), s.call.messages
 	var inline *snapshot

@@ -15,7 +15,7 @@ import (
 func requireLikeTheLibrary(t *testing.T, in *receiver, data []byte) {
 	t.Helper()
 	for range 2 {
-		want, got := &apportionv1.CheckAllocatableRequest{}, &apportionv1.CheckAllocatableRequest{}
+		want, got := &apportionv1.CheckEnqueueRequest{}, &apportionv1.CheckEnqueueRequest{}
 		in.given = rule{}
 		err := in.unmarshal(data, got)
 		if proto.Unmarshal(data, want) != nil {
@@ -37,8 +37,8 @@ var inputs = func() map[string]struct {
 	shared bool
 } {
 	policy := part(3, part(1, part(1, part(1, nil))))
-	digest, allocatable := part(2, []byte("sha256:00")), part(2, part(1, part(1, []byte{3, 4})))
-	request := func(input ...[]byte) []byte { return join(part(1, join(input...)), allocatable) }
+	digest, enqueue := part(2, []byte("sha256:00")), part(2, part(1, part(1, []byte{3, 4})))
+	request := func(input ...[]byte) []byte { return join(part(1, join(input...)), enqueue) }
 	return map[string]struct {
 		data   []byte
 		shared bool
@@ -50,11 +50,11 @@ var inputs = func() map[string]struct {
 		"a snapshot taken out":        {request(part(1, nil), policy), true},
 		"a name":                      {request(part(7, []byte("live")), policy), true},
 		"an empty policy":             {request(digest, part(3, nil)), true},
-		"the question first":          {join(allocatable, part(1, join(digest, policy))), true},
+		"the question first":          {join(enqueue, part(1, join(digest, policy))), true},
 		"a policy with unknown field": {request(digest, part(3, part(99, nil))), true},
 		"a policy by name":            {request(digest, part(4, []byte("p"))), false},
 		"no policy":                   {request(digest), false},
-		"no input":                    {allocatable, false},
+		"no input":                    {enqueue, false},
 		"nothing":                     {nil, false},
 		"two inputs":                  {join(request(digest), request(policy)), false},
 		"two policies":                {request(digest, policy, part(3, part(2, nil))), false},

@@ -66,10 +66,10 @@ func TestDecisionsAreCountedByWhatWasDecidedAndWhy(t *testing.T) {
 		_, err := r.CheckEnqueue(t.Context(), &apportionv1.CheckEnqueueRequest{Input: in})
 		require.NoError(t, err)
 	}
-	_, err := r.SelectVictims(t.Context(), &apportionv1.SelectVictimsRequest{Input: in, Question: &apportionv1.SelectVictimsRequest_Reclaim{
+	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in, Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Reclaim{
 		Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Names: []string{"nobody"}}},
-	}})
-	require.Error(t, err)
+	}}}})
+	require.NoError(t, err)
 	count := func(labels ...string) float64 { return metric(t, r, "apportion_decisions_total", labels...) }
 	require.Equal(t, 3.0, count("question", "enqueue", "verdict", "reject", "plugin", "proportion", "reason", "ABOVE_REAL_CAPABILITY"))
 	require.Equal(t, 1.0, count("question", "reclaim", "verdict", "error", "reason", "INVALID_STEP"))

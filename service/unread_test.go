@@ -25,6 +25,7 @@ import (
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
+	"github.com/apportion/apportion/service/servicetest"
 )
 
 // largeAnswer is a request of about 5 KB whose answer has more than 400 KB.
@@ -138,7 +139,7 @@ func TestUnreadAnswersAreBoundForAllAndForEachIdentity(t *testing.T) {
 	}
 }
 
-func TestSnapshotsThatAreNotReadTakeWhatIsBookedForThem(t *testing.T) {
+func TestADownloadThatIsNotReadHoldsAFewChunks(t *testing.T) {
 	const bound = 64 << 20
 	server, dial := inMemory(t, service.Options{
 		Tap: []tap.ServerInHandle{byHeader}, Drain: setting.Drain{Time: time.Millisecond},
@@ -147,23 +148,22 @@ func TestSnapshotsThatAreNotReadTakeWhatIsBookedForThem(t *testing.T) {
 	shape := generate.Standard()
 	shape.Jobs, shape.Tasks, shape.UIDs = 2000, 40_000, true
 	keep(t, server.Keep("cluster", "", asOfAnHourAgo), generate.Snapshot(shape))
-	request, unread := &apportionv1.GetSnapshotRequest{Name: "cluster"}, reader(t, dial)
+	request := &apportionv1.DownloadSnapshotRequest{Source: &apportionv1.DownloadSnapshotRequest_Name{Name: "cluster"}}
+	unread := reader(t, dial)
 	before, taken := heap(), 0
-	for range 100 {
-		err := askUnread(as(t, "greedy"), t, unread, request)
-		if err == nil {
-			taken++
+	for range 40 {
+		if err := askUnread(as(t, "greedy"), t, unread, request); err != nil {
+			requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
 			continue
 		}
-		requireFault(t, err, codes.ResourceExhausted, "OVERLOADED")
+		taken++
 	}
-	booked := gauge(t, server, "apportion_answer_bytes")
 	require.Greater(t, taken, 4)
-	require.LessOrEqual(t, booked, float64(bound/2), "one caller has a half")
-	require.Less(t, float64(heap()-before), 1.5*booked, "what was decoded is let go of once it is encoded")
-	answer, err := apportionv1.NewDecisionServiceClient(reader(t, dial)).GetSnapshot(as(t, "modest"), request)
+	require.LessOrEqual(t, gauge(t, server, "apportion_answer_bytes"), float64(bound/2), "one caller has a half")
+	require.Less(t, heap()-before, int64(bound), "the bytes of the version are there once")
+	answer, err := servicetest.Over(reader(t, dial)).Named(as(t, "modest"), "cluster")
 	require.NoError(t, err, "there is something left for others")
-	require.Len(t, answer.GetSnapshot().GetJobs(), 2000)
+	require.Len(t, answer.Snapshot.GetJobs(), 2000)
 	require.NoError(t, unread.Close())
 	require.Eventually(t, func() bool { return gauge(t, server, "apportion_answer_bytes") == 0 }, 10*time.Second, time.Millisecond)
 }

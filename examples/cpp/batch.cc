@@ -15,7 +15,7 @@ namespace platform {
 // Keeps its records in the contract's own messages, so that a snapshot is always at hand.
 class Platform {
  public:
-  Platform(v1::ApportionService::Stub& service, v1::Input world, std::chrono::milliseconds within)
+  Platform(v1::DecisionService::Stub& service, v1::Input world, std::chrono::milliseconds within)
       : service_(service), world_(std::move(world)), snapshot_(*world_.mutable_snapshot()), within_(within) {}
 
   // Takes a job unless it could not enter even an empty cluster.
@@ -118,7 +118,7 @@ class Platform {
     }
   }
 
-  v1::ApportionService::Stub& service_;
+  v1::DecisionService::Stub& service_;
   v1::Input world_;
   v1::Snapshot& snapshot_;
   std::chrono::milliseconds within_;
@@ -135,7 +135,7 @@ int main(int count, char** arguments) {
     return 2;
   }
   const std::chrono::milliseconds within(count > 3 ? static_cast<int>(1000 * std::stod(arguments[3])) : 10'000);
-  const auto service = apportion::v1::ApportionService::NewStub(grpc::CreateChannel(arguments[1], grpc::InsecureChannelCredentials()));
+  const auto service = apportion::v1::DecisionService::NewStub(grpc::CreateChannel(arguments[1], grpc::InsecureChannelCredentials()));
   platform::Platform platform(*service, scenario.input(), within);
   for (const auto& step : scenario.steps()) {
     if (step.has_add_job()) {

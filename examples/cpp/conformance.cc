@@ -7,6 +7,7 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -25,7 +26,20 @@ namespace fs = std::filesystem;
 namespace v1 = apportion::v1;
 using google::protobuf::Message;
 using google::protobuf::util::MessageDifferencer;
-using Stub = v1::ApportionService::Stub;
+using Decision = v1::DecisionService::Stub;
+using Snapshots = v1::SnapshotService::Stub;
+using Insight = v1::InsightService::Stub;
+
+// The calls of all services.
+struct Stubs {
+  std::unique_ptr<Decision> decision;
+  std::unique_ptr<Snapshots> snapshots;
+  std::unique_ptr<Insight> insight;
+
+  Decision& of(Decision*) { return *decision; }
+  Snapshots& of(Snapshots*) { return *snapshots; }
+  Insight& of(Insight*) { return *insight; }
+};
 
 std::string slurp(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -64,32 +78,44 @@ void check(const grpc::Status& given, const fs::path& folder) {
   if (!expected.empty()) check(details, expected.begin()->second);
 }
 
-template <typename Request, typename Response>
-std::function<void(Stub&, const fs::path&)> unary(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*)) {
-  return [method](Stub& stub, const fs::path& folder) {
+template <typename Stub, typename Request, typename Response>
+std::function<void(Stubs&, const fs::path&)> unary(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*)) {
+  return [method](Stubs& stubs, const fs::path& folder) {
     grpc::ClientContext context;
     limit(context);
     Response response;
-    check((stub.*method)(&context, read<Request>(folder, "request").at(1), &response), folder);
+    check((stubs.of(static_cast<Stub*>(nullptr)).*method)(&context, read<Request>(folder, "request").at(1), &response), folder);
     for (const auto& [number, expected] : read<Response>(folder, "response")) check(response, expected);
   };
 }
 
-void upload(Stub& stub, const fs::path& folder) {
+void download(Stubs& stubs, const fs::path& folder) {
+  grpc::ClientContext context;
+  limit(context);
+  const auto stream = stubs.snapshots->DownloadSnapshot(&context, read<v1::DownloadSnapshotRequest>(folder, "request").at(1));
+  for (const auto& [number, expected] : read<v1::DownloadSnapshotResponse>(folder, "response")) {
+    v1::DownloadSnapshotResponse response;
+    stream->Read(&response);
+    check(response, expected);
+  }
+  check(stream->Finish(), folder);
+}
+
+void upload(Stubs& stubs, const fs::path& folder) {
   grpc::ClientContext context;
   limit(context);
   v1::UploadSnapshotResponse response;
-  const auto stream = stub.UploadSnapshot(&context, &response);
+  const auto stream = stubs.snapshots->UploadSnapshot(&context, &response);
   for (const auto& [number, request] : read<v1::UploadSnapshotRequest>(folder, "request")) stream->Write(request);
   stream->WritesDone();
   check(stream->Finish(), folder);
   for (const auto& [number, expected] : read<v1::UploadSnapshotResponse>(folder, "response")) check(response, expected);
 }
 
-void converse(Stub& stub, const fs::path& folder) {
+void converse(Stubs& stubs, const fs::path& folder) {
   grpc::ClientContext context;
   limit(context);
-  const auto stream = stub.RunSession(&context);
+  const auto stream = stubs.decision->RunSession(&context);
   const auto responses = read<v1::RunSessionResponse>(folder, "response");
   for (const auto& [number, request] : read<v1::RunSessionRequest>(folder, "request")) {
     stream->Write(request);
@@ -103,21 +129,18 @@ void converse(Stub& stub, const fs::path& folder) {
   check(stream->Finish(), folder);
 }
 
-const std::map<std::string, std::function<void(Stub&, const fs::path&)>> kMethods = {
-    {"EvaluateShares", unary(&Stub::EvaluateShares)},
-    {"CheckEnqueue", unary(&Stub::CheckEnqueue)},
-    {"CheckAllocatable", unary(&Stub::CheckAllocatable)},
-    {"SelectVictims", unary(&Stub::SelectVictims)},
-    {"ScoreNodes", unary(&Stub::ScoreNodes)},
-    {"Explain", unary(&Stub::Explain)},
-    {"Plan", unary(&Stub::Plan)},
-    {"Remedies", unary(&Stub::Remedies)},
-    {"Forecast", unary(&Stub::Forecast)},
-    {"Simulate", unary(&Stub::Simulate)},
-    {"ListSnapshots", unary(&Stub::ListSnapshots)},
-    {"GetSnapshot", unary(&Stub::GetSnapshot)},
-    {"GetHistory", unary(&Stub::GetHistory)},
-    {"GetUsage", unary(&Stub::GetUsage)},
+const std::map<std::string, std::function<void(Stubs&, const fs::path&)>> kMethods = {
+    {"EvaluateShares", unary(&Decision::EvaluateShares)},
+    {"CheckEnqueue", unary(&Decision::CheckEnqueue)},
+    {"Explain", unary(&Decision::Explain)},
+    {"Plan", unary(&Decision::Plan)},
+    {"Remedies", unary(&Decision::Remedies)},
+    {"Forecast", unary(&Decision::Forecast)},
+    {"Simulate", unary(&Decision::Simulate)},
+    {"ListSnapshots", unary(&Snapshots::ListSnapshots)},
+    {"GetHistory", unary(&Insight::GetHistory)},
+    {"GetUsage", unary(&Insight::GetUsage)},
+    {"DownloadSnapshot", download},
     {"UploadSnapshot", upload},
     {"RunSession", converse},
 };
@@ -128,13 +151,14 @@ int main(int count, char** arguments) {
   if (count != 3) return 2;
   // The details of errors are known to the reader of JSON once they are linked.
   google::rpc::ErrorInfo::descriptor();
-  const auto stub = v1::ApportionService::NewStub(grpc::CreateChannel(arguments[1], grpc::InsecureChannelCredentials()));
+  const auto channel = grpc::CreateChannel(arguments[1], grpc::InsecureChannelCredentials());
+  Stubs stubs{v1::DecisionService::NewStub(channel), v1::SnapshotService::NewStub(channel), v1::InsightService::NewStub(channel)};
   int passed = 0, failed = 0;
   for (const auto& method : fs::directory_iterator(arguments[2])) {
     if (!method.is_directory()) continue;
     for (const auto& vector : fs::directory_iterator(method.path())) {
       try {
-        kMethods.at(method.path().filename())(*stub, vector.path());
+        kMethods.at(method.path().filename())(stubs, vector.path());
         ++passed;
       } catch (const std::exception& fault) {
         ++failed;

@@ -95,7 +95,7 @@ Steps& Steps::stop(std::uint32_t task) {
   return *this;
 }
 
-Session::Session(v1::ApportionService::Stub& service, const v1::Input& input, Clock::time_point deadline)
+Session::Session(v1::DecisionService::Stub& service, const v1::Input& input, Clock::time_point deadline)
     : service_(service), deadline_(deadline) {
   *open_.mutable_open()->mutable_input() = input;
   again(deadline_, [this] { restore(); });

@@ -72,7 +72,7 @@ class Steps {
 // replica is lost or sends it away, it goes on at another one, after the steps that changed something were done again.
 class Session {
  public:
-  Session(v1::ApportionService::Stub& service, const v1::Input& input, Clock::time_point deadline);
+  Session(v1::DecisionService::Stub& service, const v1::Input& input, Clock::time_point deadline);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session() { leave(); }
@@ -89,7 +89,7 @@ class Session {
   // Ends the stream, and returns how it ended.
   grpc::Status leave();
 
-  v1::ApportionService::Stub& service_;
+  v1::DecisionService::Stub& service_;
   const Clock::time_point deadline_;
   v1::RunSessionRequest open_;
   std::optional<v1::Basis> basis_;

@@ -101,7 +101,7 @@ class Platform:
 def main(address, file, seconds="10"):
     with open(file) as source, grpc.insecure_channel(address) as channel:
         scenario = json_format.Parse(source.read(), service_pb2.SimulateRequest())
-        platform = Platform(service_pb2_grpc.ApportionServiceStub(channel), scenario.input, float(seconds))
+        platform = Platform(service_pb2_grpc.DecisionServiceStub(channel), scenario.input, float(seconds))
         for step in scenario.steps:
             if step.HasField("add_job"):
                 platform.submit(step.add_job.job)

@@ -9,7 +9,7 @@ from google.protobuf import json_format, message_factory
 from google.rpc import error_details_pb2, status_pb2  # noqa: F401 (the details of errors in JSON)
 from grpc_status import rpc_status
 
-SERVICE = service_pb2.DESCRIPTOR.services_by_name["ApportionService"]
+METHODS = {method.name: method for service in service_pb2.DESCRIPTOR.services_by_name.values() for method in service.methods}
 
 
 def read(path, kinds):
@@ -24,11 +24,11 @@ def read(path, kinds):
 
 
 def replay(channel, path):
-    method = SERVICE.methods_by_name[path.parent.name]
+    method = METHODS[path.parent.name]
     request, response = (message_factory.GetMessageClass(kind) for kind in (method.input_type, method.output_type))
     exchange = read(path, {"request": request, "response": response, "status": status_pb2.Status})
     # On the wire every call is a stream in both directions.
-    call = channel.stream_stream(f"/{SERVICE.full_name}/{method.name}", request.SerializeToString, response.FromString)
+    call = channel.stream_stream(f"/{method.containing_service.full_name}/{method.name}", request.SerializeToString, response.FromString)
     answers = call((message for role, message in exchange if role == "request"), timeout=10)
     for role, expected in exchange:
         if role == "response":

@@ -21,7 +21,7 @@ def main(address, snapshot, policy, *jobs):
         explain={"jobs": {"names": jobs}} if jobs else {},
     )
     with grpc.insecure_channel(address) as channel:
-        answer = service_pb2_grpc.ApportionServiceStub(channel).Explain(request, timeout=10).explain
+        answer = service_pb2_grpc.DecisionServiceStub(channel).Explain(request, timeout=10).explain
     for explanation in answer.jobs:
         for finding in explanation.findings:
             print(f"{explanation.name}: {finding.text}")

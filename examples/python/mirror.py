@@ -54,8 +54,8 @@ class Mirror:
     """Asks about whole snapshots, one after the other, and sends what changed since the last one that a server holds. Not for several threads
     at a time."""
 
-    def __init__(self, stub, policy, seconds):
-        self._stub, self._policy, self._seconds = stub, policy, seconds
+    def __init__(self, snapshots, policy, seconds):
+        self._snapshots, self._policy, self._seconds = snapshots, policy, seconds
         # A balancer that hashes this header keeps the mirror with the replica that holds its snapshots.
         self.metadata = (("apportion-mirror", secrets.token_hex(16)),)
         self._held = self._digest = None
@@ -117,7 +117,7 @@ class Mirror:
                 yield service_pb2.UploadSnapshotRequest(chunk={"data": data[start : start + CHUNK], "last": last})
 
         def upload(left):
-            return self._stub.UploadSnapshot(messages(), timeout=left, metadata=self.metadata)
+            return self._snapshots.UploadSnapshot(messages(), timeout=left, metadata=self.metadata)
 
         self._digest = again(upload, self._seconds).digest
         self.sent.append((kind, len(data)))
@@ -145,8 +145,8 @@ def demo(address):
     )
     policy = {"tiers": [{"plugins": [{"proportion": {}}]}]}
     with grpc.insecure_channel(address) as channel:
-        stub = service_pb2_grpc.ApportionServiceStub(channel)
-        mirror = Mirror(stub, policy, seconds=10)
+        stub = service_pb2_grpc.DecisionServiceStub(channel)
+        mirror = Mirror(service_pb2_grpc.SnapshotServiceStub(channel), policy, seconds=10)
 
         def shares(source, left, metadata):
             return stub.EvaluateShares(service_pb2.EvaluateSharesRequest(input=source), timeout=left, metadata=metadata)

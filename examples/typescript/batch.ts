@@ -6,7 +6,7 @@ import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { EnqueueVerdict } from "./gen/apportion/v1/answer_pb.ts";
 import { Vote } from "./gen/apportion/v1/reason_pb.ts";
-import { ApportionService, SimulateRequestSchema } from "./gen/apportion/v1/service_pb.ts";
+import { DecisionService, SimulateRequestSchema } from "./gen/apportion/v1/service_pb.ts";
 import type { Input } from "./gen/apportion/v1/session_pb.ts";
 import { type Job, JobPhase, type Snapshot, type Task, TaskStatus } from "./gen/apportion/v1/snapshot_pb.ts";
 import { EnqueueMode } from "./gen/apportion/v1/step_pb.ts";
@@ -16,7 +16,7 @@ import { again, fault, grounds, Session } from "./session.ts";
 class Platform {
   private readonly snapshot: Snapshot;
 
-  constructor(private service: Client<typeof ApportionService>, private world: Input, private timeoutMs: number) {
+  constructor(private service: Client<typeof DecisionService>, private world: Input, private timeoutMs: number) {
     this.snapshot = world.source.value as Snapshot;
   }
 
@@ -122,7 +122,7 @@ class Platform {
 }
 
 const [address, file, seconds = "10"] = process.argv.slice(2);
-const service = createClient(ApportionService, createGrpcTransport({ baseUrl: `http://${address}` }));
+const service = createClient(DecisionService, createGrpcTransport({ baseUrl: `http://${address}` }));
 const scenario = fromJsonString(SimulateRequestSchema, readFileSync(file, "utf8"));
 const platform = new Platform(service, scenario.input!, Number(seconds) * 1000);
 for (const { step } of scenario.steps) {

@@ -3,10 +3,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { createRegistry, type DescMessage, equals, fromBinary, fromJsonString, type Message, toJsonString } from "@bufbuild/protobuf";
+import { createRegistry, type DescMessage, type DescMethod, equals, fromBinary, fromJsonString, type Message, toJsonString } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { ApportionService } from "./gen/apportion/v1/service_pb.ts";
+import { DecisionService, InsightService, SnapshotService } from "./gen/apportion/v1/service_pb.ts";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
 import { type Status, StatusSchema } from "./gen/google/rpc/status_pb.ts";
 
@@ -38,7 +38,7 @@ function written({ code, message, details }: Status): unknown {
 }
 
 async function replay(transport: ReturnType<typeof createGrpcTransport>, folder: string) {
-  const method = ApportionService.methods.find((method) => method.name === basename(dirname(folder)))!;
+  const method = [DecisionService, SnapshotService, InsightService].flatMap((service): DescMethod[] => [...service.methods]).find((method) => method.name === basename(dirname(folder)))!;
   const exchange = read(folder, { request: method.input, response: method.output, status: StatusSchema });
   async function* requests() {
     for (const [role, message] of exchange) if (role === "request") yield message as never;

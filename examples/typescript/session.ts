@@ -7,12 +7,12 @@ import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import { createWritableIterable, type WritableIterable } from "@connectrpc/connect/protocol";
 import type { Answer, Basis } from "./gen/apportion/v1/answer_pb.ts";
 import { ReasonCodeSchema, type Verdict } from "./gen/apportion/v1/reason_pb.ts";
-import type { ApportionService, RunSessionRequestSchema, RunSessionResponse } from "./gen/apportion/v1/service_pb.ts";
+import type { DecisionService, RunSessionRequestSchema, RunSessionResponse } from "./gen/apportion/v1/service_pb.ts";
 import { type Input, InputSchema } from "./gen/apportion/v1/session_pb.ts";
 import { type Step, StepSchema } from "./gen/apportion/v1/step_pb.ts";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
 
-type Service = Client<typeof ApportionService>;
+type Service = Client<typeof DecisionService>;
 type Request = MessageInitShape<typeof RunSessionRequestSchema>;
 type Question = Exclude<MessageInitShape<typeof StepSchema>["step"], undefined | { case?: undefined }>;
 type Kind = NonNullable<Answer["answer"]["case"]>;

@@ -35,24 +35,24 @@ func ask(t *testing.T, r *servicetest.Replica) {
 			_, err = r.CheckEnqueue(ctx, &apportionv1.CheckEnqueueRequest{Input: input})
 			require.NoError(t, err)
 			tasks := &apportionv1.Selector{Indices: []uint32{0, 5, 9}}
-			_, err = r.CheckAllocatable(ctx, &apportionv1.CheckAllocatableRequest{
-				Input: input, Allocatable: &apportionv1.AllocatableStep{Tasks: tasks}, Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks},
-			})
-			require.NoError(t, err)
-			_, err = r.SelectVictims(ctx, &apportionv1.SelectVictimsRequest{Input: input, Question: &apportionv1.SelectVictimsRequest_Reclaim{
-				Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Indices: []uint32{uint32(seed)}}, Explain: true},
-			}})
-			require.NoError(t, err)
-			_, err = r.ScoreNodes(ctx, &apportionv1.ScoreNodesRequest{Input: input, Nodes: &apportionv1.NodesStep{Tasks: tasks, Explain: true}})
-			require.NoError(t, err)
+			for _, step := range []*apportionv1.Step{
+				{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: tasks}}},
+				{Step: &apportionv1.Step_Preemptive{Preemptive: &apportionv1.PreemptiveStep{Tasks: tasks}}},
+				{Step: &apportionv1.Step_Reclaim{Reclaim: &apportionv1.ReclaimStep{
+					Claimant: &apportionv1.Selector{Indices: []uint32{uint32(seed)}}, Explain: true,
+				}}},
+				{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: tasks, Explain: true}}},
+			} {
+				_, err = r.Simulate(ctx, &apportionv1.SimulateRequest{Input: input, Steps: []*apportionv1.Step{step}})
+				require.NoError(t, err)
+			}
 			_, err = r.Simulate(ctx, &apportionv1.SimulateRequest{Input: input, Steps: servicetest.Steps()})
 			require.NoError(t, err)
 		}
 		// Faults of the input are answers too.
-		_, err := r.SelectVictims(ctx, &apportionv1.SelectVictimsRequest{
-			Input: servicetest.Named(servicetest.Snapshot(0), policy), Question: &apportionv1.SelectVictimsRequest_Preempt{
-				Preempt: &apportionv1.PreemptStep{Claimant: &apportionv1.Selector{Names: []string{"nobody"}}},
-			},
+		_, err := r.Plan(ctx, &apportionv1.PlanRequest{
+			Input: servicetest.Named(servicetest.Snapshot(0), policy),
+			Plan:  &apportionv1.PlanStep{Job: &apportionv1.Selector{Names: []string{"nobody"}}},
 		})
 		require.Error(t, err)
 		broken := servicetest.Snapshot(0)

@@ -2,7 +2,7 @@
 
 use std::{env, error::Error, fs, time::Duration};
 
-use apportion::v1::{self, answer::Answer, apportion_service_client::ApportionServiceClient, step::Step};
+use apportion::v1::{self, answer::Answer, decision_service_client::DecisionServiceClient, step::Step};
 use apportion::{Session, again, evict, fault, from_json, input, refusal, steps, tasks, unexpected, until};
 use tokio::time::Instant;
 use tonic::{Response, Status, transport::Channel, transport::Endpoint};
@@ -10,7 +10,7 @@ use v1::{EnqueueMode, JobPhase, TaskStatus, Vote, order_step::Subject};
 
 /// Keeps its records in the contract's own messages, so that a snapshot is always at hand.
 struct Platform {
-    service: ApportionServiceClient<Channel>,
+    service: DecisionServiceClient<Channel>,
     policy: v1::Policy,
     snapshot: v1::Snapshot,
     within: Duration,
@@ -123,7 +123,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [address, file] = [1, 2].map(|i| env::args().nth(i).expect("batch ADDRESS SCENARIO [SECONDS]"));
     let seconds = env::args().nth(3).map_or(Ok(10.0), |seconds| seconds.parse())?;
     let scenario: v1::SimulateRequest = from_json("apportion.v1.SimulateRequest", &fs::read_to_string(file)?)?;
-    let service = ApportionServiceClient::new(Endpoint::from_shared(format!("http://{address}"))?.connect_lazy());
+    let service = DecisionServiceClient::new(Endpoint::from_shared(format!("http://{address}"))?.connect_lazy());
     let world = scenario.input.ok_or("the scenario has no input")?;
     let (Some(v1::input::Source::Snapshot(snapshot)), Some(v1::input::Rule::Policy(policy))) = (world.source, world.rule) else {
         return Err("the scenario has no snapshot and policy of its own".into());

@@ -60,7 +60,12 @@ where
     let mut service = Grpc::new(channel.clone());
     service.ready().await?;
     // On the wire every call is a stream in both directions.
-    let path = format!("/apportion.v1.ApportionService/{method}").parse()?;
+    let service_name = match method {
+        "GetHistory" | "GetUsage" => "InsightService",
+        "UploadSnapshot" | "DownloadSnapshot" | "ListSnapshots" => "SnapshotService",
+        _ => "DecisionService",
+    };
+    let path = format!("/apportion.v1.{service_name}/{method}").parse()?;
     let mut answers = service.streaming(call, path, ProstCodec::<Q, A>::default()).await.map(tonic::Response::into_inner);
     for said in exchange {
         let answer = match (&said, &mut answers) {
@@ -85,16 +90,13 @@ async fn replay_any(channel: &Channel, folder: &Path) -> Outcome<()> {
     match method {
         "EvaluateShares" => replay::<v1::EvaluateSharesRequest, v1::EvaluateSharesResponse>(channel, folder, method).await,
         "CheckEnqueue" => replay::<v1::CheckEnqueueRequest, v1::CheckEnqueueResponse>(channel, folder, method).await,
-        "CheckAllocatable" => replay::<v1::CheckAllocatableRequest, v1::CheckAllocatableResponse>(channel, folder, method).await,
-        "SelectVictims" => replay::<v1::SelectVictimsRequest, v1::SelectVictimsResponse>(channel, folder, method).await,
-        "ScoreNodes" => replay::<v1::ScoreNodesRequest, v1::ScoreNodesResponse>(channel, folder, method).await,
         "Explain" => replay::<v1::ExplainRequest, v1::ExplainResponse>(channel, folder, method).await,
         "Plan" => replay::<v1::PlanRequest, v1::PlanResponse>(channel, folder, method).await,
         "Remedies" => replay::<v1::RemediesRequest, v1::RemediesResponse>(channel, folder, method).await,
         "Forecast" => replay::<v1::ForecastRequest, v1::ForecastResponse>(channel, folder, method).await,
         "Simulate" => replay::<v1::SimulateRequest, v1::SimulateResponse>(channel, folder, method).await,
         "ListSnapshots" => replay::<v1::ListSnapshotsRequest, v1::ListSnapshotsResponse>(channel, folder, method).await,
-        "GetSnapshot" => replay::<v1::GetSnapshotRequest, v1::GetSnapshotResponse>(channel, folder, method).await,
+        "DownloadSnapshot" => replay::<v1::DownloadSnapshotRequest, v1::DownloadSnapshotResponse>(channel, folder, method).await,
         "GetHistory" => replay::<v1::GetHistoryRequest, v1::GetHistoryResponse>(channel, folder, method).await,
         "GetUsage" => replay::<v1::GetUsageRequest, v1::GetUsageResponse>(channel, folder, method).await,
         "UploadSnapshot" => replay::<v1::UploadSnapshotRequest, v1::UploadSnapshotResponse>(channel, folder, method).await,

@@ -11,7 +11,7 @@ use tonic::{Code, Request, Status, Streaming, transport::Channel};
 use tonic_types::StatusExt;
 
 use v1::{
-    answer::Answer, apportion_service_client::ApportionServiceClient, run_session_request::Message as Said,
+    answer::Answer, decision_service_client::DecisionServiceClient, run_session_request::Message as Said,
     run_session_response::Message as Heard, step::Step,
 };
 
@@ -54,7 +54,7 @@ fn retry_delay(error: &Status) -> Option<Duration> {
 /// A conversation about one snapshot: each question sees what the steps before it changed. Where its replica is lost or sends it away, it
 /// goes on at another one, after the steps that changed something were done again.
 pub struct Session {
-    service: ApportionServiceClient<Channel>,
+    service: DecisionServiceClient<Channel>,
     open: v1::OpenSession,
     end: Instant,
     basis: Option<v1::Basis>,
@@ -66,7 +66,7 @@ pub struct Session {
 impl Session {
     /// Opens a session that must be over at the end.
     pub async fn open(
-        service: &ApportionServiceClient<Channel>,
+        service: &DecisionServiceClient<Channel>,
         snapshot: v1::Snapshot,
         policy: v1::Policy,
         end: Instant,

@@ -27,6 +27,9 @@ func TestTheServiceAnswersAsTheVectorsSay(t *testing.T) {
 
 func TestEveryMethodAndEveryKindOfStepHasAVector(t *testing.T) {
 	for _, call := range method.Calls() {
+		if call.Name() == "GetServerInfo" {
+			continue // What a server is follows from the server, not from the request.
+		}
 		found, err := filepath.Glob(filepath.Join(checkedIn, string(call.Name()), "*", "1.request.binpb"))
 		require.NoError(t, err)
 		require.NotEmpty(t, found, call.Name())

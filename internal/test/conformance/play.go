@@ -75,7 +75,7 @@ func (s *server) play(ctx context.Context, name string, requests []proto.Message
 			return nil, err
 		}
 		last := i == len(requests)-1
-		if last && !call.IsStreamingServer() {
+		if last && (!call.IsStreamingServer() || !call.IsStreamingClient()) {
 			if err := stream.CloseSend(); err != nil {
 				return nil, err
 			}

@@ -98,10 +98,11 @@ var (
 
 func one(step *apportionv1.Step) ([]*apportionv1.Step, error) { return []*apportionv1.Step{step}, nil }
 
-// OneByOne reports whether a method ends with the first step that fails. The others answer every step.
+// OneByOne reports whether a method ends with the first step that fails, as those of one question do. The others answer every step. Decision
+// logs of earlier versions also name methods that are gone.
 func OneByOne(name string) bool {
 	call := Named(name)
-	return call != nil && IsUnary(call) && name != Simulate.Name
+	return call != nil && IsUnary(call) && name != Simulate.Name || Successor(name) != ""
 }
 
 // Ask answers steps as the method of a name does: all together, or one by one up to the first that fails.

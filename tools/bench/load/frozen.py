@@ -87,7 +87,7 @@ def main(binary, arguments):
         options = [("grpc.service_config", CONFIG.read_text()), *arguments.items()]
         with grpc.insecure_channel(target, options=options) as channel:
             grpc.channel_ready_future(channel).result(timeout=30)
-            asking, parts = Asking(service_pb2_grpc.ApportionServiceStub(channel)), []
+            asking, parts = Asking(service_pb2_grpc.DecisionServiceStub(channel)), []
             time.sleep(THAWED)
             for server in servers:
                 before = asking.rate()

@@ -155,7 +155,7 @@ func (p *parity) calls(t *testing.T, uploaded, in client.Input) {
 		"allocatable": func(c *client.Client, in client.Input) ([]proto.Message, error) {
 			answer, err := c.Allocatable(t.Context(), in, client.AllocatableQuestion{Tasks: waiting, Preemptive: true, Explain: true})
 			return messages(err, func() []proto.Message {
-				return []proto.Message{answer.Response.GetAllocatable(), answer.Response.GetPreemptive()}
+				return []proto.Message{answer.Answer, answer.PreemptiveAnswer}
 			})
 		},
 		"reclaim": func(c *client.Client, in client.Input) ([]proto.Message, error) {

@@ -2,7 +2,7 @@ package dev.apportion.example;
 
 import com.google.protobuf.util.JsonFormat;
 import dev.apportion.v1.*;
-import dev.apportion.v1.ApportionServiceGrpc.ApportionServiceBlockingV2Stub;
+import dev.apportion.v1.DecisionServiceGrpc.DecisionServiceBlockingV2Stub;
 import io.grpc.Deadline;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
  * A small batch platform that leaves every fair-share decision to Apportion: who enters, who runs, who gives way. It keeps its records in
  * the contract's own messages, so that a snapshot is always at hand.
  */
-public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snapshot.Builder snapshot, long millis) {
+public record Batch(DecisionServiceBlockingV2Stub service, Policy policy, Snapshot.Builder snapshot, long millis) {
   /** Takes a job unless it could not enter even an empty cluster. */
   private void submit(Job job) throws InterruptedException {
     var alone = Input.newBuilder().setSnapshot(snapshot.clone().clearJobs().addJobs(job)).setPolicy(policy);
@@ -135,7 +135,7 @@ public record Batch(ApportionServiceBlockingV2Stub service, Policy policy, Snaps
     var millis = arguments.length > 2 ? (long) (1000 * Double.parseDouble(arguments[2])) : 10_000;
     var channel = Grpc.newChannelBuilder(arguments[0], InsecureChannelCredentials.create()).build();
     var world = scenario.getInputBuilder();
-    var platform = new Batch(ApportionServiceGrpc.newBlockingV2Stub(channel), world.getPolicy(), world.getSnapshotBuilder(), millis);
+    var platform = new Batch(DecisionServiceGrpc.newBlockingV2Stub(channel), world.getPolicy(), world.getSnapshotBuilder(), millis);
     for (var step : scenario.getStepsList()) {
       switch (step.getStepCase()) {
         case ADD_JOB -> platform.submit(step.getAddJob().getJob());

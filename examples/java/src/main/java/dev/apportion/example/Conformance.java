@@ -6,7 +6,9 @@ import com.google.rpc.BadRequest;
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
 import com.google.rpc.Status;
-import dev.apportion.v1.ApportionServiceGrpc;
+import dev.apportion.v1.DecisionServiceGrpc;
+import dev.apportion.v1.InsightServiceGrpc;
+import dev.apportion.v1.SnapshotServiceGrpc;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.Grpc;
@@ -24,6 +26,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** Plays the conformance vectors: each message is the same in both forms, and each call is answered as written. */
 public final class Conformance {
@@ -70,7 +73,9 @@ public final class Conformance {
   @SuppressWarnings("unchecked")
   private static void replay(Channel channel, Path folder) throws Exception {
     var name = folder.getParent().getFileName().toString();
-    var method = (MethodDescriptor<Message, Message>) ApportionServiceGrpc.getServiceDescriptor().getMethods().stream()
+    var method = (MethodDescriptor<Message, Message>) Stream.of(
+            DecisionServiceGrpc.getServiceDescriptor(), SnapshotServiceGrpc.getServiceDescriptor(), InsightServiceGrpc.getServiceDescriptor())
+        .flatMap(service -> service.getMethods().stream())
         .filter(candidate -> name.equals(candidate.getBareMethodName())).findAny().orElseThrow();
     var exchange = read(folder, method);
     // On the wire every call is a stream in both directions.

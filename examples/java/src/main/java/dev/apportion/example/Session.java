@@ -8,7 +8,7 @@ import com.google.rpc.BadRequest;
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
 import dev.apportion.v1.Answer;
-import dev.apportion.v1.ApportionServiceGrpc.ApportionServiceBlockingV2Stub;
+import dev.apportion.v1.DecisionServiceGrpc.DecisionServiceBlockingV2Stub;
 import dev.apportion.v1.Basis;
 import dev.apportion.v1.Input;
 import dev.apportion.v1.OpenSession;
@@ -39,7 +39,7 @@ import java.util.concurrent.TimeUnit;
 final class Session implements AutoCloseable {
   private static final int ATTEMPTS = 5;
 
-  private final ApportionServiceBlockingV2Stub service;
+  private final DecisionServiceBlockingV2Stub service;
   private final Deadline deadline;
   private final OpenSession open;
   private final List<Step> changes = new ArrayList<>();
@@ -48,7 +48,7 @@ final class Session implements AutoCloseable {
   private Basis basis;
 
   /** Opens a session that must be over at the deadline. */
-  Session(ApportionServiceBlockingV2Stub service, Deadline deadline, Snapshot snapshot, Policy policy)
+  Session(DecisionServiceBlockingV2Stub service, Deadline deadline, Snapshot snapshot, Policy policy)
       throws StatusException, InterruptedException {
     this.service = service.withDeadline(deadline);
     this.deadline = deadline;
