@@ -28,6 +28,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/test/certtest"
+	contract "github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/identity"
 )
@@ -307,7 +308,7 @@ func ask(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	desc := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	stream, err := conn.NewStream(ctx, desc, "/apportion.v1.DecisionService/"+method)
+	stream, err := conn.NewStream(ctx, desc, contract.PathOf(contract.Named(method)))
 	if err != nil {
 		return err
 	}

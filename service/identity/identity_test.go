@@ -57,6 +57,9 @@ func TestPatternsThatCouldMeanMoreThanTheirAuthorMeantAreRefused(t *testing.T) {
 	for name, good := range map[string]bool{"*": true, "Simulate": true, "RunSession": true, "": false, "simulate": false, "Sim*": false} {
 		require.Equal(t, good, identity.CheckMethod(name) == nil, name)
 	}
+	for gone, successor := range map[string]string{"ScoreNodes": "Simulate", "GetSnapshot": "DownloadSnapshot"} {
+		require.ErrorContains(t, identity.CheckMethod(gone), successor+" answers what it did")
+	}
 }
 
 func TestAHashIsReadAsItIsWrittenAndItsFaultTellsNothing(t *testing.T) {
