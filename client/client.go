@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/wire/method"
 )
 
@@ -59,13 +60,13 @@ var _ Decider = (*Client)(nil)
 type stubs struct {
 	apportionv1.DecisionServiceClient
 	apportionv1.SnapshotServiceClient
-	apportionv1.InsightServiceClient
+	apportionv1alpha1.InsightServiceClient
 }
 
 func newStubs(connection grpc.ClientConnInterface) *stubs {
 	return &stubs{
 		apportionv1.NewDecisionServiceClient(connection), apportionv1.NewSnapshotServiceClient(connection),
-		apportionv1.NewInsightServiceClient(connection),
+		apportionv1alpha1.NewInsightServiceClient(connection),
 	}
 }
 

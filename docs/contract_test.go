@@ -63,6 +63,15 @@ func (u *tour) walk(text string) string {
 	return out.String()
 }
 
+// messageOf returns the type of a message of either package.
+func messageOf(name string) (protoreflect.MessageType, error) {
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName("apportion.v1." + name))
+	if err != nil {
+		return protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName("apportion.v1alpha1." + name))
+	}
+	return kind, nil
+}
+
 // block returns what a block has to hold.
 func (u *tour) block(name, text string) string {
 	if u.answer != nil {
@@ -74,7 +83,7 @@ func (u *tour) block(name, text string) string {
 	if u.digest != "" {
 		text = digests.ReplaceAllString(text, u.digest)
 	}
-	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName("apportion.v1." + name))
+	kind, err := messageOf(name)
 	require.NoError(u.t, err, name)
 	message := kind.New().Interface()
 	require.NoError(u.t, protojson.Unmarshal([]byte(text), message), "%s: %s", name, text)

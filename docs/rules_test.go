@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	_ "github.com/apportion/apportion/gen/apportion/v1alpha1" // Its messages are of the contract too.
 )
 
 // keywords are the words that Python, C++, Java, Rust or TypeScript keep for themselves; Go's are those of go/token.
@@ -29,7 +30,7 @@ var irregular = []string{"children", "quanta"}
 // eachMessage calls f with every message of the contract.
 func eachMessage(f func(m protoreflect.MessageDescriptor)) {
 	protoregistry.GlobalTypes.RangeMessages(func(t protoreflect.MessageType) bool {
-		if d := t.Descriptor(); d.ParentFile().Package() == apportionv1.File_apportion_v1_service_proto.Package() {
+		if d := t.Descriptor(); strings.HasPrefix(string(d.FullName()), "apportion.v1") {
 			f(d)
 		}
 		return true
@@ -63,4 +64,17 @@ func TestEveryListOfTheContractIsNamedInThePlural(t *testing.T) {
 		}
 	})
 	require.Empty(t, wrong)
+}
+
+// What is promised refers to nothing that may still change.
+func TestNothingOfTheContractNeedsWhatMayStillChange(t *testing.T) {
+	files := 0
+	protoregistry.GlobalFiles.RangeFilesByPackage(apportionv1.File_apportion_v1_service_proto.Package(), func(f protoreflect.FileDescriptor) bool {
+		files++
+		for i := range f.Imports().Len() {
+			require.False(t, strings.HasPrefix(string(f.Imports().Get(i).Package()), "apportion.v1alpha"), f.Path())
+		}
+		return true
+	})
+	require.Greater(t, files, 10)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -17,6 +18,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	contract "github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 )
@@ -248,23 +250,23 @@ func TestNoNameOfOthersReachesACallerThatOwnsSomeQueues(t *testing.T) {
 func askEveryMethod(t *testing.T, r *servicetest.Replica, in *apportionv1.Input) {
 	t.Helper()
 	ctx := t.Context()
-	services := apportionv1.File_apportion_v1_service_proto.Services()
-	methods := services.Get(0).Methods()
-	for i := range methods.Len() {
-		method := methods.Get(i)
-		if method.IsStreamingClient() {
+	for _, call := range contract.Calls() {
+		if call.IsStreamingClient() {
 			continue
 		}
-		request := newMessage(t, method.Input())
-		if f := method.Input().Fields().ByName("input"); f != nil {
+		request := newMessage(t, call.Input())
+		if f := call.Input().Fields().ByName("input"); f != nil {
 			request.Set(f, protoreflect.ValueOfMessage(in.ProtoReflect()))
 		}
-		if f := method.Input().Fields().ByName("name"); f != nil {
+		if f := call.Input().Fields().ByName("name"); f != nil {
 			request.Set(f, protoreflect.ValueOfString("cluster"))
 		}
-		response := newMessage(t, method.Output()).Interface()
-		name := "/" + string(services.Get(0).FullName()) + "/" + string(method.Name())
-		hides(t, response, r.Conn.Invoke(ctx, name, request.Interface(), response))
+		response := newMessage(t, call.Output()).Interface()
+		stream, err := r.Conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, contract.PathOf(call))
+		require.NoError(t, err)
+		require.NoError(t, stream.SendMsg(request.Interface()))
+		require.NoError(t, stream.CloseSend())
+		hides(t, response, stream.RecvMsg(response))
 	}
 	stream, err := r.RunSession(ctx)
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/service/admission"
 	"github.com/apportion/apportion/service/connection"
@@ -24,7 +25,7 @@ import (
 type call struct {
 	apportionv1.UnimplementedDecisionServiceServer
 	apportionv1.UnimplementedSnapshotServiceServer
-	apportionv1.UnimplementedInsightServiceServer
+	apportionv1alpha1.UnimplementedInsightServiceServer
 
 	server *Server
 	// messages is nil for a call of this process. Where transported, another transport than gRPC receives and sends.
@@ -48,12 +49,12 @@ type call struct {
 type Calls interface {
 	apportionv1.DecisionServiceServer
 	apportionv1.SnapshotServiceServer
-	apportionv1.InsightServiceServer
+	apportionv1alpha1.InsightServiceServer
 }
 
 // described are the services of the contract as gRPC describes them.
 var described = []*grpc.ServiceDesc{
-	&apportionv1.DecisionService_ServiceDesc, &apportionv1.SnapshotService_ServiceDesc, &apportionv1.InsightService_ServiceDesc,
+	&apportionv1.DecisionService_ServiceDesc, &apportionv1.SnapshotService_ServiceDesc, &apportionv1alpha1.InsightService_ServiceDesc,
 }
 
 // Direct answers calls of this process, without interceptors.

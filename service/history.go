@@ -12,6 +12,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/service/admission"
@@ -215,7 +216,7 @@ const mostHistories = 100
 const jobHistoryBytes, queueHistoryBytes = 16 << 10, 4 << 20
 
 // GetHistory returns the history of jobs and queues of a kept snapshot.
-func (c *call) GetHistory(ctx context.Context, r *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
+func (c *call) GetHistory(ctx context.Context, r *apportionv1alpha1.GetHistoryRequest) (*apportionv1alpha1.GetHistoryResponse, error) {
 	response, err := c.getHistory(ctx, r)
 	if err != nil {
 		return nil, c.server.fail(ctx, err)
@@ -223,7 +224,7 @@ func (c *call) GetHistory(ctx context.Context, r *apportionv1.GetHistoryRequest)
 	return response, nil
 }
 
-func (c *call) getHistory(ctx context.Context, r *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
+func (c *call) getHistory(ctx context.Context, r *apportionv1alpha1.GetHistoryRequest) (*apportionv1alpha1.GetHistoryResponse, error) {
 	s := c.server
 	for field, names := range map[string][]string{"jobs": r.GetJobs(), "queues": r.GetQueues()} {
 		if len(names) > mostHistories {
@@ -242,7 +243,7 @@ func (c *call) getHistory(ctx context.Context, r *apportionv1.GetHistoryRequest)
 	of := k.recording
 	k.mutex.Unlock()
 	if of == nil {
-		return &apportionv1.GetHistoryResponse{}, nil
+		return &apportionv1alpha1.GetHistoryResponse{}, nil
 	}
 	limited, cancel := c.limited(ctx)
 	defer cancel()

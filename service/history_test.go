@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/history"
 	"github.com/apportion/apportion/service/servicetest"
@@ -49,9 +50,9 @@ func recorded(t *testing.T, own func(context.Context) func(string) bool) (*servi
 }
 
 // historyOf asks for the history of all waiting jobs, and of some jobs and queues.
-func historyOf(t *testing.T, server *service.Server, jobs, queues []string) *apportionv1.GetHistoryResponse {
+func historyOf(t *testing.T, server *service.Server, jobs, queues []string) *apportionv1alpha1.GetHistoryResponse {
 	t.Helper()
-	out, err := server.Direct().GetHistory(t.Context(), &apportionv1.GetHistoryRequest{Name: "cluster", Jobs: jobs, Queues: queues, Waiting: jobs == nil})
+	out, err := server.Direct().GetHistory(t.Context(), &apportionv1alpha1.GetHistoryRequest{Name: "cluster", Jobs: jobs, Queues: queues, Waiting: jobs == nil})
 	require.NoError(t, err)
 	return out
 }
@@ -59,7 +60,7 @@ func historyOf(t *testing.T, server *service.Server, jobs, queues []string) *app
 func TestVersionsAreRecordedWithTheirTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, k, failed := recorded(t, nil)
-		_, err := server.Direct().GetHistory(t.Context(), &apportionv1.GetHistoryRequest{Name: "cluster"})
+		_, err := server.Direct().GetHistory(t.Context(), &apportionv1alpha1.GetHistoryRequest{Name: "cluster"})
 		requireFault(t, err, codes.Unavailable, "SNAPSHOT_NOT_READY")
 		began := time.Now()
 		snapshot := servicetest.Snapshot(1)
@@ -99,7 +100,7 @@ func TestVersionsAreRecordedWithTheirTimes(t *testing.T) {
 		synctest.Wait()
 		name := first.GetJobs()[0].GetUid()
 		last := historyOf(t, server, []string{name}, []string{snapshot.GetQueues()[0].GetName()})
-		require.Equal(t, apportionv1.WaitState_WAIT_STATE_GONE, last.GetJobs()[0].GetState())
+		require.Equal(t, apportionv1alpha1.WaitState_WAIT_STATE_GONE, last.GetJobs()[0].GetState())
 		require.Greater(t, last.GetJobs()[0].GetEnded(), began.Add(6*time.Minute).UnixNano())
 		require.Empty(t, last.GetGaps(), "a version that stays is recorded again")
 		require.Len(t, last.GetQueues(), 1)
@@ -134,7 +135,7 @@ func showsItsOwnQueuesAlone(t *testing.T, seed uint64) (jobsFound int) {
 			queues = append(queues, queue.GetName())
 		}
 		jobs, queues = jobs[:min(len(jobs), 100)], queues[:min(len(queues), 100)]
-		for _, out := range []*apportionv1.GetHistoryResponse{historyOf(t, server, jobs, queues), historyOf(t, server, nil, queues)} {
+		for _, out := range []*apportionv1alpha1.GetHistoryResponse{historyOf(t, server, jobs, queues), historyOf(t, server, nil, queues)} {
 			jobsFound += len(out.GetJobs())
 			require.NotEmpty(t, out.GetQueues())
 			hides(t, out, nil)
@@ -151,7 +152,7 @@ func TestRequestsForHistoriesAreChecked(t *testing.T) {
 		return nil
 	}})
 	keep(t, r.Server.Keep("cluster", "", asOfNow), servicetest.Snapshot(1))
-	for name, ask := range map[string]*apportionv1.GetHistoryRequest{
+	for name, ask := range map[string]*apportionv1alpha1.GetHistoryRequest{
 		"no name":     {},
 		"many jobs":   {Name: "cluster", Jobs: make([]string, 101)},
 		"many queues": {Name: "cluster", Queues: make([]string, 101)},
@@ -161,11 +162,11 @@ func TestRequestsForHistoriesAreChecked(t *testing.T) {
 			requireFault(t, err, codes.InvalidArgument, "INVALID_REQUEST")
 		})
 	}
-	_, err := r.GetHistory(t.Context(), &apportionv1.GetHistoryRequest{Name: "other"})
+	_, err := r.GetHistory(t.Context(), &apportionv1alpha1.GetHistoryRequest{Name: "other"})
 	requireFault(t, err, codes.NotFound, "SNAPSHOT_NAME_NOT_FOUND")
-	_, err = r.GetHistory(t.Context(), &apportionv1.GetHistoryRequest{Name: "secret"})
+	_, err = r.GetHistory(t.Context(), &apportionv1alpha1.GetHistoryRequest{Name: "secret"})
 	require.Error(t, err)
-	out, err := r.GetHistory(t.Context(), &apportionv1.GetHistoryRequest{Name: "cluster"})
+	out, err := r.GetHistory(t.Context(), &apportionv1alpha1.GetHistoryRequest{Name: "cluster"})
 	require.NoError(t, err)
-	require.True(t, proto.Equal(&apportionv1.GetHistoryResponse{}, out), "no history is kept")
+	require.True(t, proto.Equal(&apportionv1alpha1.GetHistoryResponse{}, out), "no history is kept")
 }

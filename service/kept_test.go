@@ -217,7 +217,7 @@ func TestAServerSaysWhatItIs(t *testing.T) {
 	is, err := r.GetServerInfo(t.Context(), &apportionv1.GetServerInfoRequest{})
 	require.NoError(t, err)
 	require.Equal(t, engine.Version, is.GetEngineVersion())
-	require.Equal(t, []string{"apportion.v1.DecisionService", "apportion.v1.InsightService", "apportion.v1.SnapshotService"}, is.GetServices()[:3])
+	require.Equal(t, []string{"apportion.v1.DecisionService", "apportion.v1.SnapshotService", "apportion.v1alpha1.InsightService"}, is.GetServices()[:3])
 	require.True(t, slices.IsSorted(is.GetServices()))
 	require.Equal(t, "kueue", is.GetReleases()[0].GetName())
 	require.Equal(t, "v1.15.1", is.GetReleases()[1].GetVersion())

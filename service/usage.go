@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
 	"github.com/apportion/apportion/ledger"
@@ -44,7 +45,7 @@ func (s *Server) rememberedAs(name string) *remembered {
 const usageLineBytes, usageAnswerBytes = 512, 4
 
 // GetUsage returns who used what of a cluster.
-func (c *call) GetUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageResponse, error) {
+func (c *call) GetUsage(ctx context.Context, r *apportionv1alpha1.GetUsageRequest) (*apportionv1alpha1.GetUsageResponse, error) {
 	response, err := c.getUsage(ctx, r)
 	if err != nil {
 		return nil, c.server.fail(ctx, err)
@@ -52,7 +53,7 @@ func (c *call) GetUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*a
 	return response, nil
 }
 
-func (c *call) getUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageResponse, error) {
+func (c *call) getUsage(ctx context.Context, r *apportionv1alpha1.GetUsageRequest) (*apportionv1alpha1.GetUsageResponse, error) {
 	s := c.server
 	if r.GetName() == "" {
 		return nil, invalidRequest("name", "no snapshot is named")
@@ -66,7 +67,7 @@ func (c *call) getUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*a
 	}
 	of := s.rememberedAs(r.GetName())
 	if of == nil {
-		return &apportionv1.GetUsageResponse{}, nil
+		return &apportionv1alpha1.GetUsageResponse{}, nil
 	}
 	limited, cancel := c.limited(ctx)
 	defer cancel()
@@ -79,7 +80,7 @@ func (c *call) getUsage(ctx context.Context, r *apportionv1.GetUsageRequest) (*a
 		return nil, err
 	}
 	defer leave()
-	var out *apportionv1.GetUsageResponse
+	var out *apportionv1alpha1.GetUsageResponse
 	of.View(func(l *ledger.Ledger) {
 		out, err = report.Make(l, &report.Asked{GetUsageRequest: r, Budgets: of.budgets, Shows: shows, Bytes: most})
 	})

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/ledger"
@@ -62,17 +63,17 @@ func TestCallersAreToldWhatTheirQueuesUsed(t *testing.T) {
 			server, err := service.New(service.Options{Own: c.own})
 			require.NoError(t, err)
 			k := server.Keep("cluster", "", asOfNow)
-			ask := func(r *apportionv1.GetUsageRequest) *apportionv1.GetUsageResponse {
+			ask := func(r *apportionv1alpha1.GetUsageRequest) *apportionv1alpha1.GetUsageResponse {
 				r.Name = "cluster"
 				out, err := server.Direct().GetUsage(t.Context(), r)
 				require.NoError(t, err)
 				return out
 			}
 			keep(t, k, treeOf())
-			require.True(t, proto.Equal(&apportionv1.GetUsageResponse{}, ask(&apportionv1.GetUsageRequest{})), "there is no ledger")
+			require.True(t, proto.Equal(&apportionv1alpha1.GetUsageResponse{}, ask(&apportionv1alpha1.GetUsageRequest{})), "there is no ledger")
 			server.Remember("cluster", using(t), budgets)
 
-			got := ask(&apportionv1.GetUsageRequest{Owners: true, Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY})
+			got := ask(&apportionv1alpha1.GetUsageRequest{Owners: true, Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_DAY})
 			require.Equal(t, int64(86400e9), got.GetBegins())
 			require.Len(t, got.GetIntervals(), 1)
 			var queues []string
@@ -86,7 +87,7 @@ func TestCallersAreToldWhatTheirQueuesUsed(t *testing.T) {
 			require.Equal(t, c.queues, strings.Join(queues, " "))
 
 			var spent []string
-			for _, b := range ask(&apportionv1.GetUsageRequest{Owners: true, Budgets: true}).GetBudgets() {
+			for _, b := range ask(&apportionv1alpha1.GetUsageRequest{Owners: true, Budgets: true}).GetBudgets() {
 				text := b.GetQueue() + ":"
 				for _, u := range b.GetUsers() {
 					if u.Owner == nil {
@@ -132,9 +133,9 @@ func TestCallersAreToldWhatTheirQueuesUsedThoughNoSnapshotIsKept(t *testing.T) {
 				{Queue: "a", Periods: []ledger.Period{{Begin: 0, Amount: map[string]int64{"cpu": 1}}}},
 				{Queue: "ml", Periods: []ledger.Period{{Begin: 0, Amount: map[string]int64{"cpu": 1}}}},
 			})
-			ask := func(budgets bool) *apportionv1.GetUsageResponse {
-				out, err := server.Direct().GetUsage(t.Context(), &apportionv1.GetUsageRequest{
-					Name: "file", Owners: true, Budgets: budgets, Period: apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL,
+			ask := func(budgets bool) *apportionv1alpha1.GetUsageResponse {
+				out, err := server.Direct().GetUsage(t.Context(), &apportionv1alpha1.GetUsageRequest{
+					Name: "file", Owners: true, Budgets: budgets, Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_TOTAL,
 				})
 				require.NoError(t, err)
 				return out
@@ -165,9 +166,9 @@ func TestALedgerWithoutItsSnapshotIsShownToCallersThatMayNameItsCluster(t *testi
 	require.NoError(t, err)
 	server.Remember("mine", using(t), nil)
 	server.Remember("other", using(t), nil)
-	_, err = server.Direct().GetUsage(t.Context(), &apportionv1.GetUsageRequest{Name: "mine"})
+	_, err = server.Direct().GetUsage(t.Context(), &apportionv1alpha1.GetUsageRequest{Name: "mine"})
 	require.NoError(t, err)
-	_, err = server.Direct().GetUsage(t.Context(), &apportionv1.GetUsageRequest{Name: "other"})
+	_, err = server.Direct().GetUsage(t.Context(), &apportionv1alpha1.GetUsageRequest{Name: "other"})
 	requireFault(t, err, codes.PermissionDenied, "PERMISSION_DENIED")
 }
 
@@ -178,18 +179,18 @@ func TestUsageIsRefusedWithItsReason(t *testing.T) {
 	require.NoError(t, err)
 	server.Remember("file", using(t), nil)
 	for name, c := range map[string]struct {
-		ask    *apportionv1.GetUsageRequest
+		ask    *apportionv1alpha1.GetUsageRequest
 		code   codes.Code
 		reason string
 	}{
-		"no snapshot is named":     {&apportionv1.GetUsageRequest{}, codes.InvalidArgument, "INVALID_REQUEST"},
-		"the server keeps no such": {&apportionv1.GetUsageRequest{Name: "other"}, codes.NotFound, "SNAPSHOT_NAME_NOT_FOUND"},
-		"it ends before it begins": {&apportionv1.GetUsageRequest{Name: "file", StartTime: new(int64(2)), EndTime: new(int64(1))}, codes.InvalidArgument, "INVALID_REQUEST"},
+		"no snapshot is named":     {&apportionv1alpha1.GetUsageRequest{}, codes.InvalidArgument, "INVALID_REQUEST"},
+		"the server keeps no such": {&apportionv1alpha1.GetUsageRequest{Name: "other"}, codes.NotFound, "SNAPSHOT_NAME_NOT_FOUND"},
+		"it ends before it begins": {&apportionv1alpha1.GetUsageRequest{Name: "file", StartTime: new(int64(2)), EndTime: new(int64(1))}, codes.InvalidArgument, "INVALID_REQUEST"},
 		"there are too many periods": {
-			&apportionv1.GetUsageRequest{Name: "file", EndTime: new(int64(1) << 62), Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY},
+			&apportionv1alpha1.GetUsageRequest{Name: "file", EndTime: new(int64(1) << 62), Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_DAY},
 			codes.InvalidArgument, "INVALID_REQUEST",
 		},
-		"the answer is too large": {&apportionv1.GetUsageRequest{Name: "file", Owners: true}, codes.OutOfRange, "ANSWER_TOO_LARGE"},
+		"the answer is too large": {&apportionv1alpha1.GetUsageRequest{Name: "file", Owners: true}, codes.OutOfRange, "ANSWER_TOO_LARGE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := server.Direct().GetUsage(t.Context(), c.ask)

@@ -12,7 +12,7 @@ const chapters = [
   ["Begin", ["docs/quickstart.md", "docs/cli.md", "docs/kubectl.md", "docs/page.md", "docs/site.md", "docs/agents.md"]],
   ["Understand", ["docs/semantics.md", "docs/reservations.md", "docs/backfill.md", "docs/fair.md", "docs/proof.md", "docs/forecast.md", "docs/kueue.md", "docs/volcano.md"]],
   ["Change", ["docs/testing.md", "docs/rehearse.md", "docs/ledger.md"]],
-  ["Integrate", ["docs/adding-to-a-scheduler.md", "docs/kube-scheduler.md", "docs/kueue-admission.md", "docs/clients.md", "docs/contract.md", "docs/api/apportion.v1.md"]],
+  ["Integrate", ["docs/adding-to-a-scheduler.md", "docs/kube-scheduler.md", "docs/kueue-admission.md", "docs/clients.md", "docs/contract.md", "docs/api/apportion.v1.md", "docs/api/apportion.v1alpha1.md"]],
   ["Operate", [
     "docs/operations.md", "docs/configuration.md", "docs/following.md", "docs/metrics.md", "docs/upgrading.md", "docs/threat-model.md", "SECURITY.md", "deploy/chart/README.md",
   ]],

@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -177,7 +178,7 @@ func (e *explaining) explainJob(ctx context.Context, q *question.Question, index
 			return err
 		}
 	}
-	past, err := pastOf(ctx, q, &apportionv1.GetHistoryRequest{Jobs: []string{question.JobID(job)}})
+	past, err := pastOf(ctx, q, &apportionv1alpha1.GetHistoryRequest{Jobs: []string{question.JobID(job)}})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 )
 
 // past is `apportion history` with its flags.
@@ -107,7 +108,7 @@ func (h *past) run(ctx context.Context, names []string) error {
 		return err
 	}
 	defer done()
-	answer, err := decider.History(ctx, &apportionv1.GetHistoryRequest{Name: h.name, Jobs: jobs, Queues: queues})
+	answer, err := decider.History(ctx, &apportionv1alpha1.GetHistoryRequest{Name: h.name, Jobs: jobs, Queues: queues})
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (h *past) run(ctx context.Context, names []string) error {
 }
 
 // unknown returns the first name that an answer lacks, "" if there is none.
-func unknown(answer *apportionv1.GetHistoryResponse, jobs, queues []string) string {
+func unknown(answer *apportionv1alpha1.GetHistoryResponse, jobs, queues []string) string {
 	known := map[string]bool{}
 	for _, job := range answer.GetJobs() {
 		known["job "+job.GetUid()], known["job "+job.GetName()] = true, true
@@ -157,7 +158,7 @@ type pastAnswer struct {
 
 // pastOf returns what the server that follows the cluster knows of the past; nil: it is about no such cluster, or the server keeps no
 // history of it.
-func pastOf(ctx context.Context, q *question.Question, asked *apportionv1.GetHistoryRequest) (*apportionv1.GetHistoryResponse, error) {
+func pastOf(ctx context.Context, q *question.Question, asked *apportionv1alpha1.GetHistoryRequest) (*apportionv1alpha1.GetHistoryResponse, error) {
 	if q.From.SnapshotName == "" {
 		return nil, nil //nolint:nilnil // No history is an answer.
 	}
@@ -170,7 +171,7 @@ func pastOf(ctx context.Context, q *question.Question, asked *apportionv1.GetHis
 }
 
 // sincePending returns since when jobs wait for their present cause, by their position.
-func sincePending(q *question.Question, h *apportionv1.GetHistoryResponse, clock func(int64) string) map[uint32]string {
+func sincePending(q *question.Question, h *apportionv1alpha1.GetHistoryResponse, clock func(int64) string) map[uint32]string {
 	if h == nil {
 		return nil
 	}
@@ -186,12 +187,12 @@ func sincePending(q *question.Question, h *apportionv1.GetHistoryResponse, clock
 // recentOnly returns a filter that also requires that the present cause of a job began within a time, and the history that says so. A time
 // of 0 selects all, without a history.
 func recentOnly(ctx context.Context, q *question.Question, filter *apportionv1.PendingFilter, within time.Duration) (
-	*apportionv1.PendingFilter, *apportionv1.GetHistoryResponse, error,
+	*apportionv1.PendingFilter, *apportionv1alpha1.GetHistoryResponse, error,
 ) {
 	if within <= 0 {
 		return filter, nil, nil
 	}
-	past, err := pastOf(ctx, q, &apportionv1.GetHistoryRequest{Waiting: true})
+	past, err := pastOf(ctx, q, &apportionv1alpha1.GetHistoryRequest{Waiting: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,7 +208,7 @@ func recentOnly(ctx context.Context, q *question.Question, filter *apportionv1.P
 }
 
 // recent returns the jobs of the snapshot of which no cause is known that began longer ago than a time.
-func recent(q *question.Question, h *apportionv1.GetHistoryResponse, within time.Duration) *apportionv1.Selector {
+func recent(q *question.Question, h *apportionv1alpha1.GetHistoryResponse, within time.Duration) *apportionv1.Selector {
 	old := map[string]bool{}
 	for _, job := range h.GetJobs() {
 		old[job.GetUid()] = h.GetLatest()-job.GetIntervals()[0].GetStartTime() > int64(within)

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/apportion/apportion/client"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/test/replica"
 	"github.com/apportion/apportion/ledger"
@@ -169,9 +169,9 @@ func (c *counting) begin(t *testing.T) {
 }
 
 // usage is what the server says was used until a time.
-func (c *counting) usage(ctx context.Context, until time.Time) (*apportionv1.GetUsageResponse, error) {
-	return c.client.Usage(ctx, &apportionv1.GetUsageRequest{
-		Name: "cluster", EndTime: new(until.UnixNano()), Period: apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL, Owners: true,
+func (c *counting) usage(ctx context.Context, until time.Time) (*apportionv1alpha1.GetUsageResponse, error) {
+	return c.client.Usage(ctx, &apportionv1alpha1.GetUsageRequest{
+		Name: "cluster", EndTime: new(until.UnixNano()), Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_TOTAL, Owners: true,
 	})
 }
 

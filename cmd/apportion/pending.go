@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -159,7 +160,7 @@ func pending(ctx context.Context, q *question.Question, f *pendingFlags) error {
 	}
 	listed := f.whole || len(answer.GetJobs()) <= f.top || q.Format != cli.FormatTable
 	if past == nil && listed && len(answer.GetJobs()) > 0 {
-		if past, err = pastOf(ctx, q, &apportionv1.GetHistoryRequest{Waiting: true}); err != nil {
+		if past, err = pastOf(ctx, q, &apportionv1alpha1.GetHistoryRequest{Waiting: true}); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 )
 
 // queueAnswer is the answer of `apportion queue`, in its JSON form.
@@ -78,7 +79,7 @@ func showQueue(ctx context.Context, q *question.Question, name string, most int)
 	if len(simulation.Answers) > 1 {
 		shares = simulation.Answers[1].GetShares()
 	}
-	past, err := pastOf(ctx, q, &apportionv1.GetHistoryRequest{Queues: []string{queue.GetName()}, Jobs: first(explained, mostForecasts)})
+	past, err := pastOf(ctx, q, &apportionv1alpha1.GetHistoryRequest{Queues: []string{queue.GetName()}, Jobs: first(explained, mostForecasts)})
 	if err != nil {
 		return err
 	}

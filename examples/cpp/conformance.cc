@@ -17,6 +17,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "apportion/v1/service.grpc.pb.h"
+#include "apportion/v1alpha1/service.grpc.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -28,7 +29,7 @@ using google::protobuf::Message;
 using google::protobuf::util::MessageDifferencer;
 using Decision = v1::DecisionService::Stub;
 using Snapshots = v1::SnapshotService::Stub;
-using Insight = v1::InsightService::Stub;
+using Insight = apportion::v1alpha1::InsightService::Stub;
 
 // The calls of all services.
 struct Stubs {
@@ -152,7 +153,7 @@ int main(int count, char** arguments) {
   // The details of errors are known to the reader of JSON once they are linked.
   google::rpc::ErrorInfo::descriptor();
   const auto channel = grpc::CreateChannel(arguments[1], grpc::InsecureChannelCredentials());
-  Stubs stubs{v1::DecisionService::NewStub(channel), v1::SnapshotService::NewStub(channel), v1::InsightService::NewStub(channel)};
+  Stubs stubs{v1::DecisionService::NewStub(channel), v1::SnapshotService::NewStub(channel), apportion::v1alpha1::InsightService::NewStub(channel)};
   int passed = 0, failed = 0;
   for (const auto& method : fs::directory_iterator(arguments[2])) {
     if (!method.is_directory()) continue;

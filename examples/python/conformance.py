@@ -5,11 +5,13 @@ import sys
 
 import grpc
 from apportion.v1 import service_pb2
+from apportion.v1alpha1 import service_pb2 as alpha_pb2
 from google.protobuf import json_format, message_factory
 from google.rpc import error_details_pb2, status_pb2  # noqa: F401 (the details of errors in JSON)
 from grpc_status import rpc_status
 
-METHODS = {method.name: method for service in service_pb2.DESCRIPTOR.services_by_name.values() for method in service.methods}
+SERVICES = [service for file in (service_pb2, alpha_pb2) for service in file.DESCRIPTOR.services_by_name.values()]
+METHODS = {method.name: method for service in SERVICES for method in service.methods}
 
 
 def read(path, kinds):

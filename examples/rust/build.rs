@@ -5,7 +5,7 @@ use std::{env, fs, path::PathBuf};
 use prost::Message;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let files = ["apportion/v1/service.proto", "google/rpc/error_details.proto"];
+    let files = ["apportion/v1/service.proto", "apportion/v1alpha1/service.proto", "google/rpc/error_details.proto"];
     let contract = protox::compile(files, ["../../proto", "../../tools/third_party"])?;
     // With the contract's own description the program reads protobuf's JSON.
     fs::write(PathBuf::from(env::var("OUT_DIR")?).join("contract.binpb"), contract.encode_to_vec())?;

@@ -6,7 +6,8 @@ import { isDeepStrictEqual } from "node:util";
 import { createRegistry, type DescMessage, type DescMethod, equals, fromBinary, fromJsonString, type Message, toJsonString } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { DecisionService, InsightService, SnapshotService } from "./gen/apportion/v1/service_pb.ts";
+import { DecisionService, SnapshotService } from "./gen/apportion/v1/service_pb.ts";
+import { InsightService } from "./gen/apportion/v1alpha1/service_pb.ts";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.ts";
 import { type Status, StatusSchema } from "./gen/google/rpc/status_pb.ts";
 

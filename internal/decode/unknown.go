@@ -8,6 +8,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/field"
 )
 
@@ -31,10 +32,13 @@ type Shape struct {
 // shapes are those of all messages that a request may hold, by name.
 var shapes = func() map[protoreflect.FullName]*Shape {
 	all := map[protoreflect.FullName]*Shape{}
-	services := apportionv1.File_apportion_v1_service_proto.Services()
-	for i := range services.Len() {
-		for k := range services.Get(i).Methods().Len() {
-			addShape(all, services.Get(i).Methods().Get(k).Input())
+	for _, file := range []protoreflect.FileDescriptor{
+		apportionv1.File_apportion_v1_service_proto, apportionv1alpha1.File_apportion_v1alpha1_service_proto,
+	} {
+		for i := range file.Services().Len() {
+			for k := range file.Services().Get(i).Methods().Len() {
+				addShape(all, file.Services().Get(i).Methods().Get(k).Input())
+			}
 		}
 	}
 	return all

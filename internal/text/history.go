@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"strings"
 
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/visible"
 )
 
 // Waited says since when a job waits, and for which causes in turn. begins is when its history begins, and clock writes times.
-func Waited(j *apportionv1.JobHistory, begins int64, clock func(int64) string) string {
+func Waited(j *apportionv1alpha1.JobHistory, begins int64, clock func(int64) string) string {
 	since := clock(j.GetSince())
 	if j.GetSince() == begins {
 		since += Say("orLonger")
 	}
-	var wait []*apportionv1.CauseInterval
+	var wait []*apportionv1alpha1.CauseInterval
 	merged := 0
 	for _, one := range j.GetIntervals() {
 		if one.GetEndTime() > j.GetSince() || one.GetLasts() {
@@ -23,9 +23,9 @@ func Waited(j *apportionv1.JobHistory, begins int64, clock func(int64) string) s
 	}
 	start := Say("waitsSince", "since", since)
 	switch j.GetState() {
-	case apportionv1.WaitState_WAIT_STATE_ENDED:
+	case apportionv1alpha1.WaitState_WAIT_STATE_ENDED:
 		start = Say("waitedUntil", "since", since, "end", clock(j.GetEnded()))
-	case apportionv1.WaitState_WAIT_STATE_GONE:
+	case apportionv1alpha1.WaitState_WAIT_STATE_GONE:
 		start = Say("goneSince", "since", since, "end", clock(j.GetEnded()))
 	default:
 	}
@@ -38,7 +38,7 @@ func Waited(j *apportionv1.JobHistory, begins int64, clock func(int64) string) s
 }
 
 // inTurn says what was waited for.
-func inTurn(wait []*apportionv1.CauseInterval, clock func(int64) string) string {
+func inTurn(wait []*apportionv1alpha1.CauseInterval, clock func(int64) string) string {
 	if len(wait) == 1 {
 		return " " + OfOne(wait[0].GetText())
 	}
@@ -55,7 +55,7 @@ func inTurn(wait []*apportionv1.CauseInterval, clock func(int64) string) string 
 }
 
 // Reaches says how far back a history reaches, and of which time it knows nothing.
-func Reaches(h *apportionv1.GetHistoryResponse, clock func(int64) string) string {
+func Reaches(h *apportionv1alpha1.GetHistoryResponse, clock func(int64) string) string {
 	known := Say("known", "begins", clock(h.GetBegins()))
 	switch {
 	case h.GetStarted() == h.GetBegins():

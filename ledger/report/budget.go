@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/ledger"
 )
 
@@ -25,7 +26,7 @@ func (r *report) budgets() error {
 			if account.From > end || r.StartTime != nil && account.To*r.seconds*nanos <= r.GetStartTime() {
 				continue
 			}
-			use := &apportionv1.BudgetUse{
+			use := &apportionv1alpha1.BudgetUse{
 				Queue: b.Queue, Kind: apportionv1.BudgetKind_BUDGET_KIND_SOFT, Carry: !b.Free, StartTime: account.Begin * nanos,
 				Amount: r.named(account.Amount), Spent: r.named(account.Spent), Granted: r.named(ledger.Granted(&account)),
 			}
@@ -49,9 +50,9 @@ func (r *report) budgets() error {
 }
 
 // users lists who spent the resources of a budget.
-func (r *report) users(queue string, account *ledger.Account) []*apportionv1.QueueUse {
+func (r *report) users(queue string, account *ledger.Account) []*apportionv1alpha1.QueueUse {
 	names := r.ledger.Dimensions()
-	var out []*apportionv1.QueueUse
+	var out []*apportionv1alpha1.QueueUse
 	for to, v := range r.ledger.Users(queue, account.From, account.To, r.GetOwners()) {
 		for d := range v {
 			if _, limited := account.Amount[names[d]]; !limited {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/ledger"
 )
 
@@ -21,7 +22,7 @@ var ErrLarge = errors.New("the answer is too large: ask about fewer queues, a sh
 
 // Asked is a question about a ledger.
 type Asked struct {
-	*apportionv1.GetUsageRequest
+	*apportionv1alpha1.GetUsageRequest
 
 	Budgets []ledger.Budget
 	// Shows reports whether the caller may see a queue; nil: it may see all.
@@ -35,7 +36,7 @@ type report struct {
 	*Asked
 
 	ledger *ledger.Ledger
-	out    *apportionv1.GetUsageResponse
+	out    *apportionv1alpha1.GetUsageResponse
 	// index holds the positions in the answer of the dimensions that are wanted, by those of the ledger; -1: it is not wanted.
 	index   []int
 	bytes   int
@@ -43,7 +44,7 @@ type report struct {
 }
 
 // Check returns an error for a request that no ledger can answer.
-func Check(r *apportionv1.GetUsageRequest) error {
+func Check(r *apportionv1alpha1.GetUsageRequest) error {
 	if r.StartTime != nil && r.EndTime != nil && r.GetEndTime() < r.GetStartTime() {
 		return errors.New("until is before from")
 	}
@@ -51,17 +52,17 @@ func Check(r *apportionv1.GetUsageRequest) error {
 }
 
 // Make answers a question. A ledger without use has an empty answer.
-func Make(l *ledger.Ledger, a *Asked) (*apportionv1.GetUsageResponse, error) {
+func Make(l *ledger.Ledger, a *Asked) (*apportionv1alpha1.GetUsageResponse, error) {
 	if err := Check(a.GetUsageRequest); err != nil {
 		return nil, err
 	}
 	first, last, some := l.Span()
 	if !some {
-		return &apportionv1.GetUsageResponse{}, nil
+		return &apportionv1alpha1.GetUsageResponse{}, nil
 	}
 	o := l.Options()
 	r := &report{Asked: a, ledger: l, seconds: int64(o.Epoch / time.Second)}
-	r.out = &apportionv1.GetUsageResponse{
+	r.out = &apportionv1alpha1.GetUsageResponse{
 		Begins: new(first * int64(o.Epoch)), Ends: (last + 1) * int64(o.Epoch), EpochSeconds: r.seconds, HalfLifeEpochs: uint32(o.HalfLife),
 	}
 	for _, name := range l.Dimensions() {
@@ -131,11 +132,11 @@ func (r *report) periods() error {
 func (r *report) next(at time.Time) time.Time {
 	day := at.Truncate(24 * time.Hour)
 	switch r.GetPeriod() {
-	case apportionv1.UsagePeriod_USAGE_PERIOD_DAY:
+	case apportionv1alpha1.UsagePeriod_USAGE_PERIOD_DAY:
 		return day.AddDate(0, 0, 1)
-	case apportionv1.UsagePeriod_USAGE_PERIOD_MONTH:
+	case apportionv1alpha1.UsagePeriod_USAGE_PERIOD_MONTH:
 		return time.Date(day.Year(), day.Month()+1, 1, 0, 0, 0, 0, time.UTC)
-	case apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL:
+	case apportionv1alpha1.UsagePeriod_USAGE_PERIOD_TOTAL:
 		return day.AddDate(1<<16, 0, 0)
 	default:
 		return day.AddDate(0, 0, 7-(int(day.Weekday())+6)%7)
@@ -143,7 +144,7 @@ func (r *report) next(at time.Time) time.Time {
 }
 
 func (r *report) interval(from, until time.Time, t *ledger.Totals) error {
-	used := map[ledger.Line]*apportionv1.QueueUse{}
+	used := map[ledger.Line]*apportionv1alpha1.QueueUse{}
 	for to, v := range t.Used {
 		if !to.Owned || r.GetOwners() {
 			used[to] = r.use(to, v)
@@ -156,7 +157,7 @@ func (r *report) interval(from, until time.Time, t *ledger.Totals) error {
 		}
 		used[to].Decayed = r.amounts(v)
 	}
-	interval := &apportionv1.UsageInterval{StartTime: from.UnixNano(), EndTime: until.UnixNano()}
+	interval := &apportionv1alpha1.UsageInterval{StartTime: from.UnixNano(), EndTime: until.UnixNano()}
 	for _, q := range used {
 		if q.GetUsed() != nil || q.GetDecayed() != nil {
 			interval.Queues = append(interval.Queues, q)
@@ -168,7 +169,7 @@ func (r *report) interval(from, until time.Time, t *ledger.Totals) error {
 }
 
 // grow returns an error if the answer is too large with more uses.
-func (r *report) grow(uses []*apportionv1.QueueUse) error {
+func (r *report) grow(uses []*apportionv1alpha1.QueueUse) error {
 	const each, amount = 32, 14
 	r.bytes += each
 	for _, q := range uses {
@@ -182,8 +183,8 @@ func (r *report) grow(uses []*apportionv1.QueueUse) error {
 }
 
 // byName sorts by queue, the owners of a queue after it.
-func byName(a, b *apportionv1.QueueUse) int {
-	owned := func(q *apportionv1.QueueUse) int {
+func byName(a, b *apportionv1alpha1.QueueUse) int {
+	owned := func(q *apportionv1alpha1.QueueUse) int {
 		if q.Owner == nil {
 			return 0
 		}
@@ -192,8 +193,8 @@ func byName(a, b *apportionv1.QueueUse) int {
 	return cmp.Or(strings.Compare(a.GetQueue(), b.GetQueue()), owned(a)-owned(b), strings.Compare(a.GetOwner(), b.GetOwner()))
 }
 
-func (r *report) use(to ledger.Line, v []int64) *apportionv1.QueueUse {
-	out := &apportionv1.QueueUse{Queue: to.Queue, Used: r.amounts(v)}
+func (r *report) use(to ledger.Line, v []int64) *apportionv1alpha1.QueueUse {
+	out := &apportionv1alpha1.QueueUse{Queue: to.Queue, Used: r.amounts(v)}
 	if to.Owned {
 		out.Owner = &to.Owner
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/report"
 )
@@ -43,7 +44,7 @@ func used(t *testing.T) *ledger.Ledger {
 	return l
 }
 
-func answer(t *testing.T, a *report.Asked) *apportionv1.GetUsageResponse {
+func answer(t *testing.T, a *report.Asked) *apportionv1alpha1.GetUsageResponse {
 	t.Helper()
 	out, err := report.Make(used(t), a)
 	require.NoError(t, err)
@@ -51,7 +52,7 @@ func answer(t *testing.T, a *report.Asked) *apportionv1.GetUsageResponse {
 }
 
 // line writes a period and who used what in it.
-func line(out *apportionv1.GetUsageResponse, x *apportionv1.UsageInterval) string {
+func line(out *apportionv1alpha1.GetUsageResponse, x *apportionv1alpha1.UsageInterval) string {
 	day := func(nanos int64) string { return time.Unix(0, nanos).UTC().Format("01-02T15") }
 	amounts := func(u *apportionv1.Usage) string {
 		var all []string
@@ -76,43 +77,43 @@ func line(out *apportionv1.GetUsageResponse, x *apportionv1.UsageInterval) strin
 func TestAReportSaysWhoUsedWhatInEachPeriod(t *testing.T) {
 	day := func(n int64) *int64 { return new((monday + n*86400) * 1e9) }
 	for name, c := range map[string]struct {
-		ask   *apportionv1.GetUsageRequest
+		ask   *apportionv1alpha1.GetUsageRequest
 		shows func(string) bool
 		want  []string
 	}{
 		"all of it": {
-			&apportionv1.GetUsageRequest{Period: apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL}, nil,
+			&apportionv1alpha1.GetUsageRequest{Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_TOTAL}, nil,
 			[]string{"10-05T00/10-12T00; language: cpu 604800000; root: nvidia.com/gpu 172800, cpu 604800000; vision: nvidia.com/gpu 172800"},
 		},
 		"owners of a resource named in short": {
-			&apportionv1.GetUsageRequest{Owners: true, Dimensions: []string{"gpu"}}, nil,
+			&apportionv1alpha1.GetUsageRequest{Owners: true, Dimensions: []string{"gpu"}}, nil,
 			[]string{"10-05T00/10-12T00; root: nvidia.com/gpu 172800; vision: nvidia.com/gpu 172800; vision/ann: nvidia.com/gpu 172800"},
 		},
 		"days of a queue": {
-			&apportionv1.GetUsageRequest{
-				Queues: []string{"vision"}, Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY, StartTime: day(1), EndTime: day(4),
+			&apportionv1alpha1.GetUsageRequest{
+				Queues: []string{"vision"}, Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_DAY, StartTime: day(1), EndTime: day(4),
 			}, nil,
 			[]string{"10-06T00/10-07T00", "10-07T00/10-08T00; vision: nvidia.com/gpu 172800", "10-08T00/10-09T00"},
 		},
 		"weeks begin on Monday": {
-			&apportionv1.GetUsageRequest{Queues: []string{"vision"}, StartTime: day(-1), EndTime: day(9)}, nil,
+			&apportionv1alpha1.GetUsageRequest{Queues: []string{"vision"}, StartTime: day(-1), EndTime: day(9)}, nil,
 			[]string{"10-04T00/10-05T00", "10-05T00/10-12T00; vision: nvidia.com/gpu 172800", "10-12T00/10-14T00"},
 		},
 		"months": {
-			&apportionv1.GetUsageRequest{
-				Queues: []string{"vision"}, Period: apportionv1.UsagePeriod_USAGE_PERIOD_MONTH, StartTime: day(-10), EndTime: day(30),
+			&apportionv1alpha1.GetUsageRequest{
+				Queues: []string{"vision"}, Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_MONTH, StartTime: day(-10), EndTime: day(30),
 			}, nil,
 			[]string{"09-25T00/10-01T00", "10-01T00/11-01T00; vision: nvidia.com/gpu 172800", "11-01T00/11-04T00"},
 		},
 		"what the caller may see": {
-			&apportionv1.GetUsageRequest{Owners: true}, func(queue string) bool { return queue == "language" },
+			&apportionv1alpha1.GetUsageRequest{Owners: true}, func(queue string) bool { return queue == "language" },
 			[]string{"10-05T00/10-12T00; language: cpu 604800000; language/bob: cpu 604800000"},
 		},
 		"a queue that the caller may not see": {
-			&apportionv1.GetUsageRequest{Queues: []string{"vision"}}, func(queue string) bool { return queue == "language" },
+			&apportionv1alpha1.GetUsageRequest{Queues: []string{"vision"}}, func(queue string) bool { return queue == "language" },
 			[]string{"10-05T00/10-12T00"},
 		},
-		"no time": {&apportionv1.GetUsageRequest{StartTime: day(3), EndTime: day(3)}, nil, nil},
+		"no time": {&apportionv1alpha1.GetUsageRequest{StartTime: day(3), EndTime: day(3)}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := answer(t, &report.Asked{GetUsageRequest: c.ask, Shows: c.shows})
@@ -126,7 +127,7 @@ func TestAReportSaysWhoUsedWhatInEachPeriod(t *testing.T) {
 }
 
 func TestWhatCountsAtTheEndIsWhatASnapshotThenStates(t *testing.T) {
-	out := answer(t, &report.Asked{GetUsageRequest: &apportionv1.GetUsageRequest{Dimensions: []string{gpu}}})
+	out := answer(t, &report.Asked{GetUsageRequest: &apportionv1alpha1.GetUsageRequest{Dimensions: []string{gpu}}})
 	s := &apportionv1.Snapshot{Dimensions: []string{gpu}, Queues: []*apportionv1.Queue{{Name: "vision"}}}
 	used(t).Fill(s, monday+7*86400, nil)
 	counts := map[string]int64{}
@@ -146,7 +147,7 @@ func TestABudgetIsReportedWithThoseWhoSpentIt(t *testing.T) {
 		}},
 		{Queue: "language", Free: true, Periods: []ledger.Period{{Begin: monday, Amount: map[string]int64{"cpu": 1}}}},
 	}
-	ask := &apportionv1.GetUsageRequest{Budgets: true, Owners: true, Dimensions: []string{"gpu"}, EndTime: new((monday + 7*86400 - 1) * 1e9)}
+	ask := &apportionv1alpha1.GetUsageRequest{Budgets: true, Owners: true, Dimensions: []string{"gpu"}, EndTime: new((monday + 7*86400 - 1) * 1e9)}
 	out := answer(t, &report.Asked{GetUsageRequest: ask, Budgets: budgets})
 	require.Len(t, out.GetBudgets(), 1, "the budget of language does not limit GPUs, the next period of vision has not begun")
 	b := out.GetBudgets()[0]
@@ -169,15 +170,15 @@ func TestABudgetIsReportedWithThoseWhoSpentIt(t *testing.T) {
 func TestAReportSaysWhyThereIsNone(t *testing.T) {
 	empty, err := ledger.New(ledger.Options{})
 	require.NoError(t, err)
-	out, err := report.Make(empty, &report.Asked{GetUsageRequest: &apportionv1.GetUsageRequest{}})
+	out, err := report.Make(empty, &report.Asked{GetUsageRequest: &apportionv1alpha1.GetUsageRequest{}})
 	require.NoError(t, err)
-	require.True(t, proto.Equal(&apportionv1.GetUsageResponse{}, out), "nothing was used")
+	require.True(t, proto.Equal(&apportionv1alpha1.GetUsageResponse{}, out), "nothing was used")
 
 	for want, a := range map[string]*report.Asked{
-		"until is before from":        {GetUsageRequest: &apportionv1.GetUsageRequest{StartTime: new(int64(2)), EndTime: new(int64(1))}},
-		"more than 4096 periods":      {GetUsageRequest: &apportionv1.GetUsageRequest{StartTime: new(int64(0)), Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY}},
-		report.ErrLarge.Error():       {GetUsageRequest: &apportionv1.GetUsageRequest{}, Bytes: 60},
-		report.ErrLarge.Error() + " ": {GetUsageRequest: &apportionv1.GetUsageRequest{Period: apportionv1.UsagePeriod_USAGE_PERIOD_DAY}, Bytes: 300},
+		"until is before from":        {GetUsageRequest: &apportionv1alpha1.GetUsageRequest{StartTime: new(int64(2)), EndTime: new(int64(1))}},
+		"more than 4096 periods":      {GetUsageRequest: &apportionv1alpha1.GetUsageRequest{StartTime: new(int64(0)), Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_DAY}},
+		report.ErrLarge.Error():       {GetUsageRequest: &apportionv1alpha1.GetUsageRequest{}, Bytes: 60},
+		report.ErrLarge.Error() + " ": {GetUsageRequest: &apportionv1alpha1.GetUsageRequest{Period: apportionv1alpha1.UsagePeriod_USAGE_PERIOD_DAY}, Bytes: 300},
 	} {
 		_, err := report.Make(used(t), a)
 		require.ErrorContains(t, err, strings.TrimSpace(want))
@@ -194,7 +195,7 @@ func TestTheExampleOfTheContractIsAnAnswer(t *testing.T) {
 		text, _, _ := strings.Cut(after, "```")
 		require.NoError(t, protojson.Unmarshal([]byte(text), into))
 	}
-	ask, want := &apportionv1.GetUsageRequest{}, &apportionv1.GetUsageResponse{}
+	ask, want := &apportionv1alpha1.GetUsageRequest{}, &apportionv1alpha1.GetUsageResponse{}
 	read("GetUsageRequest", ask)
 	read("GetUsageResponse", want)
 	got := answer(t, &report.Asked{GetUsageRequest: ask})

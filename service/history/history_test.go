@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/store"
 )
 
@@ -45,9 +46,9 @@ func version(minutes int, waits map[string]Cause, exist ...string) *Version {
 	return v
 }
 
-func jobOf(t *testing.T, h *History, name string) *apportionv1.JobHistory {
+func jobOf(t *testing.T, h *History, name string) *apportionv1alpha1.JobHistory {
 	t.Helper()
-	out := h.Answer(&apportionv1.GetHistoryRequest{Jobs: []string{name}}, &Audience{})
+	out := h.Answer(&apportionv1alpha1.GetHistoryRequest{Jobs: []string{name}}, &Audience{})
 	require.Len(t, out.GetJobs(), 1)
 	return out.GetJobs()[0]
 }
@@ -58,7 +59,7 @@ func TestAJobHasAnIntervalForEachCauseInTurn(t *testing.T) {
 		require.NoError(t, h.Take(version(minute, map[string]Cause{"a": cause})))
 	}
 	job := jobOf(t, h, "ns/a")
-	require.Equal(t, apportionv1.WaitState_WAIT_STATE_WAITS, job.GetState())
+	require.Equal(t, apportionv1alpha1.WaitState_WAIT_STATE_WAITS, job.GetState())
 	require.Equal(t, at(0), job.GetSince())
 	require.Len(t, job.GetIntervals(), 2)
 	first, second := job.GetIntervals()[0], job.GetIntervals()[1]
@@ -75,14 +76,14 @@ func TestAJobThatEndsIsForgottenAfterAWhile(t *testing.T) {
 	require.NoError(t, h.Take(version(0, map[string]Cause{"a": gpus})))
 	require.NoError(t, h.Take(version(1, nil, "a")))
 	job := jobOf(t, h, "a")
-	require.Equal(t, apportionv1.WaitState_WAIT_STATE_ENDED, job.GetState())
+	require.Equal(t, apportionv1alpha1.WaitState_WAIT_STATE_ENDED, job.GetState())
 	require.Equal(t, at(1), job.GetEnded())
 	require.NoError(t, h.Take(version(2, nil)))
-	require.Equal(t, apportionv1.WaitState_WAIT_STATE_GONE, jobOf(t, h, "a").GetState())
+	require.Equal(t, apportionv1alpha1.WaitState_WAIT_STATE_GONE, jobOf(t, h, "a").GetState())
 	require.NoError(t, h.Take(version(61, nil)))
 	jobOf(t, h, "a")
 	require.NoError(t, h.Take(version(62, nil)))
-	require.Empty(t, h.Answer(&apportionv1.GetHistoryRequest{Jobs: []string{"a"}}, &Audience{}).GetJobs())
+	require.Empty(t, h.Answer(&apportionv1alpha1.GetHistoryRequest{Jobs: []string{"a"}}, &Audience{}).GetJobs())
 	require.Zero(t, h.Bytes())
 }
 
@@ -116,7 +117,7 @@ func TestAnOlderVersionIsIgnoredAndALongPauseIsAGap(t *testing.T) {
 	require.NoError(t, h.Take(version(0, nil)))
 	require.NoError(t, h.Take(version(1, nil)))
 	require.NoError(t, h.Take(version(10, map[string]Cause{"a": gpus})))
-	out := h.Answer(&apportionv1.GetHistoryRequest{Waiting: true}, &Audience{})
+	out := h.Answer(&apportionv1alpha1.GetHistoryRequest{Waiting: true}, &Audience{})
 	require.EqualValues(t, 2, out.GetVersions())
 	require.Len(t, out.GetGaps(), 1)
 	require.Equal(t, []int64{at(1), at(10)}, []int64{out.GetGaps()[0].GetStartTime(), out.GetGaps()[0].GetEndTime()})
@@ -145,7 +146,7 @@ func TestAFullHistoryForgetsEndedJobsFirstAndThenTakesNoMore(t *testing.T) {
 	require.NoError(t, h.Take(version(0, many("a", 15))))
 	require.NoError(t, h.Take(version(1, many("b", 100))))
 	require.NoError(t, h.Take(version(2, many("b", 100))))
-	out := h.Answer(&apportionv1.GetHistoryRequest{Waiting: true}, &Audience{})
+	out := h.Answer(&apportionv1alpha1.GetHistoryRequest{Waiting: true}, &Audience{})
 	require.NotEmpty(t, out.GetJobs())
 	require.Equal(t, 100, int(out.GetUnrecordedJobs())+len(out.GetJobs()))
 	require.LessOrEqual(t, h.Bytes(), small.Bytes/2)
@@ -158,7 +159,7 @@ func TestAnAudienceSeesItsOwnQueues(t *testing.T) {
 	v.Queues = []Queue{{Name: "ml", Waiting: 1}, {Name: "own", Waiting: 1}}
 	require.NoError(t, h.Take(v))
 	own := func(name string) bool { return name == "own" }
-	out := h.Answer(&apportionv1.GetHistoryRequest{Jobs: []string{"a", "b"}, Queues: []string{"ml", "own"}, Waiting: true}, &Audience{own, own})
+	out := h.Answer(&apportionv1alpha1.GetHistoryRequest{Jobs: []string{"a", "b"}, Queues: []string{"ml", "own"}, Waiting: true}, &Audience{own, own})
 	require.Len(t, out.GetJobs(), 2)
 	for _, job := range out.GetJobs() {
 		require.Equal(t, "b", job.GetUid())
@@ -206,7 +207,7 @@ func drawVersions(t *rapid.T) []*Version {
 }
 
 // plainJob says from all versions what a job waited for. It keeps no state between versions.
-func plainJob(all []*Version, id string, retain int64) *apportionv1.JobHistory {
+func plainJob(all []*Version, id string, retain int64) *apportionv1alpha1.JobHistory {
 	causeIn := func(v *Version) *Cause {
 		for i := range v.Jobs {
 			if v.Jobs[i].ID == id {
@@ -215,7 +216,7 @@ func plainJob(all []*Version, id string, retain int64) *apportionv1.JobHistory {
 		}
 		return nil
 	}
-	var job *apportionv1.JobHistory
+	var job *apportionv1alpha1.JobHistory
 	for i, v := range all {
 		now := causeIn(v)
 		var before *Cause
@@ -228,25 +229,25 @@ func plainJob(all []*Version, id string, retain int64) *apportionv1.JobHistory {
 			last.EndTime, last.Versions = v.At, last.Versions+1
 		case now != nil:
 			if job == nil {
-				job = &apportionv1.JobHistory{Uid: id, Name: "ns/" + id, Queue: "q0"}
+				job = &apportionv1alpha1.JobHistory{Uid: id, Name: "ns/" + id, Queue: "q0"}
 			}
 			if before == nil {
 				job.Since = v.At
 			} else {
 				job.Intervals[len(job.Intervals)-1].EndTime = v.At
 			}
-			job.State, job.Ended = apportionv1.WaitState_WAIT_STATE_WAITS, 0
-			job.Intervals = append(job.Intervals, &apportionv1.CauseInterval{
+			job.State, job.Ended = apportionv1alpha1.WaitState_WAIT_STATE_WAITS, 0
+			job.Intervals = append(job.Intervals, &apportionv1alpha1.CauseInterval{
 				Verdict: now.Verdict, Check: now.Check, Code: now.Code, Queue: now.Queue, Resource: now.Dimension,
 				StartTime: v.At, EndTime: v.At, Versions: 1, Text: now.text(),
 			})
 		case before != nil:
 			job.Intervals[len(job.Intervals)-1].EndTime = v.At
-			job.State, job.Ended = apportionv1.WaitState_WAIT_STATE_ENDED, v.At
+			job.State, job.Ended = apportionv1alpha1.WaitState_WAIT_STATE_ENDED, v.At
 		}
 		if job != nil && now == nil {
 			if !v.Exists(id) {
-				job.State = apportionv1.WaitState_WAIT_STATE_GONE
+				job.State = apportionv1alpha1.WaitState_WAIT_STATE_GONE
 			}
 			if v.At-job.GetEnded() > retain {
 				job = nil
@@ -289,7 +290,7 @@ func TestAHistoryEqualsItsPlainTwin(t *testing.T) {
 				id := fmt.Sprint("job", id)
 				want := plainJob(versions[:i+1], id, int64(large.Retain))
 				for _, history := range []*History{h, onDisk} {
-					got := history.Answer(&apportionv1.GetHistoryRequest{Jobs: []string{id}}, &Audience{}).GetJobs()
+					got := history.Answer(&apportionv1alpha1.GetHistoryRequest{Jobs: []string{id}}, &Audience{}).GetJobs()
 					if want == nil {
 						require.Empty(r, got)
 						continue
@@ -317,7 +318,7 @@ func differs(want, got proto.Message) string {
 
 // sameSeries compares the queues of two histories.
 func sameSeries(t require.TestingT, a, b *History) {
-	ask := &apportionv1.GetHistoryRequest{Queues: []string{"q0", "q1"}}
+	ask := &apportionv1alpha1.GetHistoryRequest{Queues: []string{"q0", "q1"}}
 	one, other := a.Answer(ask, &Audience{}), b.Answer(ask, &Audience{})
 	require.Len(t, other.GetQueues(), len(one.GetQueues()))
 	for i := range one.GetQueues() {
@@ -331,7 +332,7 @@ func sameSeries(t require.TestingT, a, b *History) {
 func totals(t require.TestingT, h *History, versions []*Version) {
 	for i := range 2 {
 		name := fmt.Sprint("q", i)
-		answer := h.Answer(&apportionv1.GetHistoryRequest{Queues: []string{name}}, &Audience{}).GetQueues()
+		answer := h.Answer(&apportionv1alpha1.GetHistoryRequest{Queues: []string{name}}, &Audience{}).GetQueues()
 		if len(answer) == 0 {
 			continue
 		}
@@ -371,7 +372,7 @@ func TestASeriesIsCoarserTheLongerItIs(t *testing.T) {
 		v.Dimensions, v.Queues = []string{"cpu"}, []Queue{{Name: "q0", Allocated: []float64{float64(i)}}}
 		require.NoError(t, h.Take(v))
 	}
-	samples := h.Answer(&apportionv1.GetHistoryRequest{Queues: []string{"q0"}}, &Audience{}).GetQueues()[0].GetSamples()
+	samples := h.Answer(&apportionv1alpha1.GetHistoryRequest{Queues: []string{"q0"}}, &Audience{}).GetQueues()[0].GetSamples()
 	require.LessOrEqual(t, len(samples), mostSamples)
 	require.Greater(t, len(samples), mostSamples/3)
 	require.Equal(t, at(0), samples[0].GetStartTime())
@@ -435,7 +436,7 @@ func TestWhatWasTakenSurvivesAKillAtAnyTime(t *testing.T) {
 		require.NoError(t, os.WriteFile(copied, data, 0o600))
 		left, err := Open(copied, large)
 		require.NoError(t, err)
-		ask := &apportionv1.GetHistoryRequest{Jobs: []string{"a"}, Waiting: true, Queues: []string{"q0"}}
+		ask := &apportionv1alpha1.GetHistoryRequest{Jobs: []string{"a"}, Waiting: true, Queues: []string{"q0"}}
 		want, got := twin.Answer(ask, &Audience{}), left.Answer(ask, &Audience{})
 		got.Started = want.GetStarted()
 		require.Empty(t, differs(want, got))

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/service"
 )
@@ -31,14 +32,14 @@ type Replica struct {
 type Calls struct {
 	apportionv1.DecisionServiceClient
 	apportionv1.SnapshotServiceClient
-	apportionv1.InsightServiceClient
+	apportionv1alpha1.InsightServiceClient
 }
 
 // Over returns the calls over a connection.
 func Over(connection grpc.ClientConnInterface) Calls {
 	return Calls{
 		apportionv1.NewDecisionServiceClient(connection), apportionv1.NewSnapshotServiceClient(connection),
-		apportionv1.NewInsightServiceClient(connection),
+		apportionv1alpha1.NewInsightServiceClient(connection),
 	}
 }
 

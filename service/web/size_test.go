@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 )
 
 // draw fills some fields of a message with values of their kinds, the longest among them.
@@ -76,7 +77,7 @@ func drawValue(t *rapid.T, f protoreflect.FieldDescriptor) protoreflect.Value {
 func TestNoJSONTextIsLongerThanIsBookedForIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom([]proto.Message{
-			&apportionv1.SimulateResponse{}, &apportionv1.ExplainResponse{}, &apportionv1.GetServerInfoResponse{}, &apportionv1.GetHistoryResponse{},
+			&apportionv1.SimulateResponse{}, &apportionv1.ExplainResponse{}, &apportionv1.GetServerInfoResponse{}, &apportionv1alpha1.GetHistoryResponse{},
 		}).Draw(t, "kind").ProtoReflect().New()
 		draw(t, m, 6)
 		if answer, ok := m.Interface().(*apportionv1.SimulateResponse); ok {

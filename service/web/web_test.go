@@ -31,6 +31,8 @@ import (
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/gen/apportion/v1/apportionv1connect"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
+	"github.com/apportion/apportion/gen/apportion/v1alpha1/apportionv1alpha1connect"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
@@ -132,7 +134,7 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 	s := start(t, service.Options{}, web.Options{})
 	client := apportionv1connect.NewDecisionServiceClient(s.http.Client(), s.http.URL)
 	snapshots := apportionv1connect.NewSnapshotServiceClient(s.http.Client(), s.http.URL)
-	insights := apportionv1connect.NewInsightServiceClient(s.http.Client(), s.http.URL)
+	insights := apportionv1alpha1connect.NewInsightServiceClient(s.http.Client(), s.http.URL)
 	input := servicetest.Named(servicetest.Snapshot(2), "cluster")
 	job := &apportionv1.Selector{Indices: []uint32{0}}
 	tried := []string{
@@ -147,8 +149,8 @@ func TestEveryCallAnswersAsOverGRPC(t *testing.T) {
 		same(t, s.Simulate, client.Simulate, &apportionv1.SimulateRequest{Input: input, Steps: servicetest.Steps()}),
 		same(t, s.ListSnapshots, snapshots.ListSnapshots, &apportionv1.ListSnapshotsRequest{}),
 		same(t, s.GetServerInfo, snapshots.GetServerInfo, &apportionv1.GetServerInfoRequest{}),
-		same(t, s.GetHistory, insights.GetHistory, &apportionv1.GetHistoryRequest{Name: "none"}),
-		same(t, s.GetUsage, insights.GetUsage, &apportionv1.GetUsageRequest{Name: "none"}),
+		same(t, s.GetHistory, insights.GetHistory, &apportionv1alpha1.GetHistoryRequest{Name: "none"}),
+		same(t, s.GetUsage, insights.GetUsage, &apportionv1alpha1.GetUsageRequest{Name: "none"}),
 	}
 	for _, call := range method.Calls() {
 		require.True(t, !method.IsUnary(call) || slices.Contains(tried, string(call.Name())+"Request"), call.Name())

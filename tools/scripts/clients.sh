@@ -21,7 +21,7 @@ build_python() (
   rm -rf gen
   mkdir gen
   .venv/bin/python -m grpc_tools.protoc -I ../../proto -I ../../tools/third_party \
-    --python_out gen --pyi_out gen --grpc_python_out gen ../../proto/apportion/v1/*.proto
+    --python_out gen --pyi_out gen --grpc_python_out gen ../../proto/apportion/v1*/*.proto
 )
 run_python() {
   PYTHONPATH=$examples/python/gen "$examples/python/.venv/bin/python" "$examples/python/$1.py" "${@:2}"

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 out=${1:-.}
 buf generate --output "$out"
-for stub in "$out"/gen/apportion/v1/*_grpc.pb.go; do
+for stub in "$out"/gen/apportion/v1*/*_grpc.pb.go; do
   awk '/^package / && !done { print "//go:build !js\n"; done = 1 } { print }' "$stub" >"$stub.next"
   mv "$stub.next" "$stub"
 done

@@ -2,7 +2,7 @@
 
 use std::{env, error::Error, fs, path::Path, process::ExitCode, time::Duration};
 
-use apportion::{from_json, v1};
+use apportion::{from_json, v1, v1alpha1};
 use prost::Message;
 use tonic::{Request, client::Grpc, transport::Channel, transport::Endpoint};
 use tonic_prost::ProstCodec;
@@ -33,10 +33,11 @@ where
     let mut files: Vec<_> = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "binpb"));
     files.sort_by_key(|file| number(file));
+    let package = if matches!(method, "GetHistory" | "GetUsage") { "v1alpha1" } else { "v1" };
     let said = files.iter().map(|file| {
         Ok(match file.file_stem().and_then(|stem| stem.to_str()?.split('.').nth(1)) {
-            Some("request") => Said::Request(read(file, &format!("apportion.v1.{method}Request"))?),
-            Some("response") => Said::Response(read(file, &format!("apportion.v1.{method}Response"))?),
+            Some("request") => Said::Request(read(file, &format!("apportion.{package}.{method}Request"))?),
+            Some("response") => Said::Response(read(file, &format!("apportion.{package}.{method}Response"))?),
             _ => Said::Status(read(file, "google.rpc.Status")?),
         })
     });
@@ -61,11 +62,11 @@ where
     service.ready().await?;
     // On the wire every call is a stream in both directions.
     let service_name = match method {
-        "GetHistory" | "GetUsage" => "InsightService",
-        "UploadSnapshot" | "DownloadSnapshot" | "ListSnapshots" => "SnapshotService",
-        _ => "DecisionService",
+        "GetHistory" | "GetUsage" => "v1alpha1.InsightService",
+        "UploadSnapshot" | "DownloadSnapshot" | "ListSnapshots" => "v1.SnapshotService",
+        _ => "v1.DecisionService",
     };
-    let path = format!("/apportion.v1.{service_name}/{method}").parse()?;
+    let path = format!("/apportion.{service_name}/{method}").parse()?;
     let mut answers = service.streaming(call, path, ProstCodec::<Q, A>::default()).await.map(tonic::Response::into_inner);
     for said in exchange {
         let answer = match (&said, &mut answers) {
@@ -97,8 +98,8 @@ async fn replay_any(channel: &Channel, folder: &Path) -> Outcome<()> {
         "Simulate" => replay::<v1::SimulateRequest, v1::SimulateResponse>(channel, folder, method).await,
         "ListSnapshots" => replay::<v1::ListSnapshotsRequest, v1::ListSnapshotsResponse>(channel, folder, method).await,
         "DownloadSnapshot" => replay::<v1::DownloadSnapshotRequest, v1::DownloadSnapshotResponse>(channel, folder, method).await,
-        "GetHistory" => replay::<v1::GetHistoryRequest, v1::GetHistoryResponse>(channel, folder, method).await,
-        "GetUsage" => replay::<v1::GetUsageRequest, v1::GetUsageResponse>(channel, folder, method).await,
+        "GetHistory" => replay::<v1alpha1::GetHistoryRequest, v1alpha1::GetHistoryResponse>(channel, folder, method).await,
+        "GetUsage" => replay::<v1alpha1::GetUsageRequest, v1alpha1::GetUsageResponse>(channel, folder, method).await,
         "UploadSnapshot" => replay::<v1::UploadSnapshotRequest, v1::UploadSnapshotResponse>(channel, folder, method).await,
         "RunSession" => replay::<v1::RunSessionRequest, v1::RunSessionResponse>(channel, folder, method).await,
         _ => Err("no such method".into()),

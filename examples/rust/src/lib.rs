@@ -19,6 +19,10 @@ pub mod v1 {
     tonic::include_proto!("apportion.v1");
 }
 
+pub mod v1alpha1 {
+    tonic::include_proto!("apportion.v1alpha1");
+}
+
 const ATTEMPTS: usize = 5;
 
 /// What a call answers, made again while servers are busy or lost, until the end: no call changes anything there.

@@ -1839,7 +1839,7 @@ var File_apportion_v1_service_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x1aapportion/v1/history.proto\x1a\x19apportion/v1/ledger.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x17apportion/v1/step.proto\"t\n" +
+	"\x1aapportion/v1/service.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1aapportion/v1/session.proto\x1a\x17apportion/v1/step.proto\"t\n" +
 	"\x15EvaluateSharesRequest\x12)\n" +
 	"\x05input\x18\x01 \x01(\v2\x13.apportion.v1.InputR\x05input\x120\n" +
 	"\x06shares\x18\x02 \x01(\v2\x18.apportion.v1.SharesStepR\x06shares\"w\n" +
@@ -1956,11 +1956,7 @@ const file_apportion_v1_service_proto_rawDesc = "" +
 	"\x0eUploadSnapshot\x12#.apportion.v1.UploadSnapshotRequest\x1a$.apportion.v1.UploadSnapshotResponse\"\x03\x90\x02\x02(\x01\x12h\n" +
 	"\x10DownloadSnapshot\x12%.apportion.v1.DownloadSnapshotRequest\x1a&.apportion.v1.DownloadSnapshotResponse\"\x03\x90\x02\x010\x01\x12]\n" +
 	"\rListSnapshots\x12\".apportion.v1.ListSnapshotsRequest\x1a#.apportion.v1.ListSnapshotsResponse\"\x03\x90\x02\x01\x12]\n" +
-	"\rGetServerInfo\x12\".apportion.v1.GetServerInfoRequest\x1a#.apportion.v1.GetServerInfoResponse\"\x03\x90\x02\x012\xb6\x01\n" +
-	"\x0eInsightService\x12T\n" +
-	"\n" +
-	"GetHistory\x12\x1f.apportion.v1.GetHistoryRequest\x1a .apportion.v1.GetHistoryResponse\"\x03\x90\x02\x01\x12N\n" +
-	"\bGetUsage\x12\x1d.apportion.v1.GetUsageRequest\x1a\x1e.apportion.v1.GetUsageResponse\"\x03\x90\x02\x01BQ\n" +
+	"\rGetServerInfo\x12\".apportion.v1.GetServerInfoRequest\x1a#.apportion.v1.GetServerInfoResponse\"\x03\x90\x02\x01BQ\n" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
@@ -2031,10 +2027,6 @@ var file_apportion_v1_service_proto_goTypes = []any{
 	(*AnswerBatch)(nil),              // 50: apportion.v1.AnswerBatch
 	(*GoingAway)(nil),                // 51: apportion.v1.GoingAway
 	(*SnapshotView)(nil),             // 52: apportion.v1.SnapshotView
-	(*GetHistoryRequest)(nil),        // 53: apportion.v1.GetHistoryRequest
-	(*GetUsageRequest)(nil),          // 54: apportion.v1.GetUsageRequest
-	(*GetHistoryResponse)(nil),       // 55: apportion.v1.GetHistoryResponse
-	(*GetUsageResponse)(nil),         // 56: apportion.v1.GetUsageResponse
 }
 var file_apportion_v1_service_proto_depIdxs = []int32{
 	29, // 0: apportion.v1.EvaluateSharesRequest.input:type_name -> apportion.v1.Input
@@ -2093,24 +2085,20 @@ var file_apportion_v1_service_proto_depIdxs = []int32{
 	21, // 53: apportion.v1.SnapshotService.DownloadSnapshot:input_type -> apportion.v1.DownloadSnapshotRequest
 	19, // 54: apportion.v1.SnapshotService.ListSnapshots:input_type -> apportion.v1.ListSnapshotsRequest
 	24, // 55: apportion.v1.SnapshotService.GetServerInfo:input_type -> apportion.v1.GetServerInfoRequest
-	53, // 56: apportion.v1.InsightService.GetHistory:input_type -> apportion.v1.GetHistoryRequest
-	54, // 57: apportion.v1.InsightService.GetUsage:input_type -> apportion.v1.GetUsageRequest
-	2,  // 58: apportion.v1.DecisionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
-	4,  // 59: apportion.v1.DecisionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
-	6,  // 60: apportion.v1.DecisionService.Explain:output_type -> apportion.v1.ExplainResponse
-	8,  // 61: apportion.v1.DecisionService.Plan:output_type -> apportion.v1.PlanResponse
-	10, // 62: apportion.v1.DecisionService.Remedies:output_type -> apportion.v1.RemediesResponse
-	12, // 63: apportion.v1.DecisionService.Forecast:output_type -> apportion.v1.ForecastResponse
-	14, // 64: apportion.v1.DecisionService.Simulate:output_type -> apportion.v1.SimulateResponse
-	18, // 65: apportion.v1.DecisionService.RunSession:output_type -> apportion.v1.RunSessionResponse
-	16, // 66: apportion.v1.SnapshotService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
-	22, // 67: apportion.v1.SnapshotService.DownloadSnapshot:output_type -> apportion.v1.DownloadSnapshotResponse
-	20, // 68: apportion.v1.SnapshotService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
-	25, // 69: apportion.v1.SnapshotService.GetServerInfo:output_type -> apportion.v1.GetServerInfoResponse
-	55, // 70: apportion.v1.InsightService.GetHistory:output_type -> apportion.v1.GetHistoryResponse
-	56, // 71: apportion.v1.InsightService.GetUsage:output_type -> apportion.v1.GetUsageResponse
-	58, // [58:72] is the sub-list for method output_type
-	44, // [44:58] is the sub-list for method input_type
+	2,  // 56: apportion.v1.DecisionService.EvaluateShares:output_type -> apportion.v1.EvaluateSharesResponse
+	4,  // 57: apportion.v1.DecisionService.CheckEnqueue:output_type -> apportion.v1.CheckEnqueueResponse
+	6,  // 58: apportion.v1.DecisionService.Explain:output_type -> apportion.v1.ExplainResponse
+	8,  // 59: apportion.v1.DecisionService.Plan:output_type -> apportion.v1.PlanResponse
+	10, // 60: apportion.v1.DecisionService.Remedies:output_type -> apportion.v1.RemediesResponse
+	12, // 61: apportion.v1.DecisionService.Forecast:output_type -> apportion.v1.ForecastResponse
+	14, // 62: apportion.v1.DecisionService.Simulate:output_type -> apportion.v1.SimulateResponse
+	18, // 63: apportion.v1.DecisionService.RunSession:output_type -> apportion.v1.RunSessionResponse
+	16, // 64: apportion.v1.SnapshotService.UploadSnapshot:output_type -> apportion.v1.UploadSnapshotResponse
+	22, // 65: apportion.v1.SnapshotService.DownloadSnapshot:output_type -> apportion.v1.DownloadSnapshotResponse
+	20, // 66: apportion.v1.SnapshotService.ListSnapshots:output_type -> apportion.v1.ListSnapshotsResponse
+	25, // 67: apportion.v1.SnapshotService.GetServerInfo:output_type -> apportion.v1.GetServerInfoResponse
+	56, // [56:68] is the sub-list for method output_type
+	44, // [44:56] is the sub-list for method input_type
 	44, // [44:44] is the sub-list for extension type_name
 	44, // [44:44] is the sub-list for extension extendee
 	0,  // [0:44] is the sub-list for field type_name
@@ -2124,8 +2112,6 @@ func file_apportion_v1_service_proto_init() {
 	file_apportion_v1_answer_proto_init()
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_forecast_proto_init()
-	file_apportion_v1_history_proto_init()
-	file_apportion_v1_ledger_proto_init()
 	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_session_proto_init()
@@ -2161,7 +2147,7 @@ func file_apportion_v1_service_proto_init() {
 			NumEnums:      1,
 			NumMessages:   28,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   2,
 		},
 		GoTypes:           file_apportion_v1_service_proto_goTypes,
 		DependencyIndexes: file_apportion_v1_service_proto_depIdxs,

@@ -4,12 +4,15 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 )
 
 // services are the services of the contract. No two of their calls have the same name.
 var services = func() []protoreflect.ServiceDescriptor {
 	var all []protoreflect.ServiceDescriptor
-	for _, file := range []protoreflect.FileDescriptor{apportionv1.File_apportion_v1_service_proto} {
+	for _, file := range []protoreflect.FileDescriptor{
+		apportionv1.File_apportion_v1_service_proto, apportionv1alpha1.File_apportion_v1alpha1_service_proto,
+	} {
 		for i := range file.Services().Len() {
 			all = append(all, file.Services().Get(i))
 		}
@@ -18,7 +21,9 @@ var services = func() []protoreflect.ServiceDescriptor {
 }()
 
 // Services returns the services of the contract.
-func Services() []protoreflect.ServiceDescriptor { return append([]protoreflect.ServiceDescriptor(nil), services...) }
+func Services() []protoreflect.ServiceDescriptor {
+	return append([]protoreflect.ServiceDescriptor(nil), services...)
+}
 
 // Calls returns the calls of all services, in the order of the contract.
 func Calls() []protoreflect.MethodDescriptor {
@@ -52,7 +57,9 @@ func PathOf(call protoreflect.MethodDescriptor) string {
 }
 
 // IsUnary reports whether a call has one request and one response.
-func IsUnary(call protoreflect.MethodDescriptor) bool { return !call.IsStreamingClient() && !call.IsStreamingServer() }
+func IsUnary(call protoreflect.MethodDescriptor) bool {
+	return !call.IsStreamingClient() && !call.IsStreamingServer()
+}
 
 // gone are names of calls that there were, and who answers their questions.
 var gone = map[string]string{

@@ -14,11 +14,11 @@ export class Fault extends Error {
 
 // services has the calls of other services than that of decisions.
 const services: Readonly<Record<string, string>> = {
-  ListSnapshots: "SnapshotService", DownloadSnapshot: "SnapshotService", GetServerInfo: "SnapshotService",
-  GetHistory: "InsightService", GetUsage: "InsightService",
+  ListSnapshots: "v1.SnapshotService", DownloadSnapshot: "v1.SnapshotService", GetServerInfo: "v1.SnapshotService",
+  GetHistory: "v1alpha1.InsightService", GetUsage: "v1alpha1.InsightService",
 };
 
-const pathOf = (method: string): string => `/apportion.v1.${services[method] ?? "DecisionService"}/${method}`;
+const pathOf = (method: string): string => `/apportion.${services[method] ?? "v1.DecisionService"}/${method}`;
 
 let bearer = "";
 

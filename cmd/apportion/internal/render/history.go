@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/internal/duration"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -24,7 +25,7 @@ func Clock(now time.Time) func(int64) string {
 }
 
 // History shows what jobs waited for, and what queues deserved and held, with at most so many rows of each; 0: all.
-func (p *Printer) History(h *apportionv1.GetHistoryResponse, most int, clock func(int64) string) {
+func (p *Printer) History(h *apportionv1alpha1.GetHistoryResponse, most int, clock func(int64) string) {
 	for _, job := range h.GetJobs() {
 		p.Wrapped("%s: job of queue %s", p.Paint(Strong, job.GetName()), job.GetQueue())
 		p.Text("", text.Waited(job, h.GetBegins(), clock))
@@ -43,7 +44,7 @@ func (p *Printer) History(h *apportionv1.GetHistoryResponse, most int, clock fun
 }
 
 // waits lists the intervals of a job.
-func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64) string) {
+func (p *Printer) waits(job *apportionv1alpha1.JobHistory, most int, clock func(int64) string) {
 	table := p.NewTable("FROM", "UNTIL", ">FOR", "WAITED").Wrap(lineWidth).Optional("FOR")
 	list := job.GetIntervals()
 	hidden := 0
@@ -70,7 +71,7 @@ func (p *Printer) waits(job *apportionv1.JobHistory, most int, clock func(int64)
 }
 
 // queueSince says since when jobs of a queue wait and it is not served.
-func queueSince(q *apportionv1.QueueHistory, clock func(int64) string) string {
+func queueSince(q *apportionv1alpha1.QueueHistory, clock func(int64) string) string {
 	waits := text.Say("noneWaits")
 	if q.GetWaitingSince() != 0 {
 		waits = text.Say("jobsWait", "since", clock(q.GetWaitingSince()))
@@ -82,7 +83,7 @@ func queueSince(q *apportionv1.QueueHistory, clock func(int64) string) string {
 }
 
 // QueueSince is what of the history of a queue is said beside its present numbers.
-func (p *Printer) QueueSince(h *apportionv1.GetHistoryResponse, clock func(int64) string) {
+func (p *Printer) QueueSince(h *apportionv1alpha1.GetHistoryResponse, clock func(int64) string) {
 	for _, q := range h.GetQueues() {
 		p.Line("")
 		p.Text("", queueSince(q, clock)+". "+text.Reaches(h, clock))
@@ -109,7 +110,7 @@ func (p *Printer) Next(a *apportionv1.ExplainAnswer) {
 const sparkWidth = 60
 
 // Sparklines shows for each resource how much of what a queue deserved it held, from the oldest to the newest sample.
-func (p *Printer) Sparklines(q *apportionv1.QueueHistory) {
+func (p *Printer) Sparklines(q *apportionv1alpha1.QueueHistory) {
 	table := p.NewTable("RESOURCE", "ALLOCATED OVER TIME", ">NOW", ">DESERVED")
 	samples := q.GetSamples()
 	if len(samples) < 2 {
@@ -143,7 +144,7 @@ func (p *Printer) wanted(resource string) bool {
 	return slices.ContainsFunc(p.Resources, func(asked string) bool { return Matches(resource, asked) })
 }
 
-func amountOf(s *apportionv1.QueueSample, dimension int) *apportionv1.QueueAmount {
+func amountOf(s *apportionv1alpha1.QueueSample, dimension int) *apportionv1alpha1.QueueAmount {
 	for _, a := range s.GetAmounts() {
 		if int(a.GetDimension()) == dimension {
 			return a
@@ -169,7 +170,7 @@ func (s Style) spark(values []float64, most float64, columns int) string {
 }
 
 // samples lists the newest samples of a queue.
-func (p *Printer) samples(q *apportionv1.QueueHistory, most int, clock func(int64) string) {
+func (p *Printer) samples(q *apportionv1alpha1.QueueHistory, most int, clock func(int64) string) {
 	p.Line("")
 	table := p.NewTable("FROM", "UNTIL", ">WAITING", "RESOURCE", ">DESERVED", ">ALLOCATED", ">REQUEST").Optional("REQUEST", "UNTIL")
 	list := q.GetSamples()

@@ -25,8 +25,6 @@ const (
 	DecisionServiceName = "apportion.v1.DecisionService"
 	// SnapshotServiceName is the fully-qualified name of the SnapshotService service.
 	SnapshotServiceName = "apportion.v1.SnapshotService"
-	// InsightServiceName is the fully-qualified name of the InsightService service.
-	InsightServiceName = "apportion.v1.InsightService"
 )
 
 // These constants are the fully-qualified names of the RPCs defined in this package. They're
@@ -71,11 +69,6 @@ const (
 	// SnapshotServiceGetServerInfoProcedure is the fully-qualified name of the SnapshotService's
 	// GetServerInfo RPC.
 	SnapshotServiceGetServerInfoProcedure = "/apportion.v1.SnapshotService/GetServerInfo"
-	// InsightServiceGetHistoryProcedure is the fully-qualified name of the InsightService's GetHistory
-	// RPC.
-	InsightServiceGetHistoryProcedure = "/apportion.v1.InsightService/GetHistory"
-	// InsightServiceGetUsageProcedure is the fully-qualified name of the InsightService's GetUsage RPC.
-	InsightServiceGetUsageProcedure = "/apportion.v1.InsightService/GetUsage"
 )
 
 // DecisionServiceClient is a client for the apportion.v1.DecisionService service.
@@ -560,118 +553,4 @@ func (UnimplementedSnapshotServiceHandler) ListSnapshots(context.Context, *v1.Li
 
 func (UnimplementedSnapshotServiceHandler) GetServerInfo(context.Context, *v1.GetServerInfoRequest) (*v1.GetServerInfoResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.SnapshotService.GetServerInfo is not implemented"))
-}
-
-// InsightServiceClient is a client for the apportion.v1.InsightService service.
-type InsightServiceClient interface {
-	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
-	// answers it depends on how long this server runs.
-	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
-	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
-	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
-}
-
-// NewInsightServiceClient constructs a client for the apportion.v1.InsightService service. By
-// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
-// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
-// connect.WithGRPC() or connect.WithGRPCWeb() options.
-//
-// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
-// http://api.acme.com or https://acme.com/grpc).
-func NewInsightServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) InsightServiceClient {
-	baseURL = strings.TrimRight(baseURL, "/")
-	insightServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("InsightService").Methods()
-	return &insightServiceClient{
-		getHistory: connect.NewClient[v1.GetHistoryRequest, v1.GetHistoryResponse](
-			httpClient,
-			baseURL+InsightServiceGetHistoryProcedure,
-			connect.WithSchema(insightServiceMethods.ByName("GetHistory")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-		getUsage: connect.NewClient[v1.GetUsageRequest, v1.GetUsageResponse](
-			httpClient,
-			baseURL+InsightServiceGetUsageProcedure,
-			connect.WithSchema(insightServiceMethods.ByName("GetUsage")),
-			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-			connect.WithClientOptions(opts...),
-		),
-	}
-}
-
-// insightServiceClient implements InsightServiceClient.
-type insightServiceClient struct {
-	getHistory *connect.Client[v1.GetHistoryRequest, v1.GetHistoryResponse]
-	getUsage   *connect.Client[v1.GetUsageRequest, v1.GetUsageResponse]
-}
-
-// GetHistory calls apportion.v1.InsightService.GetHistory.
-func (c *insightServiceClient) GetHistory(ctx context.Context, req *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
-	response, err := c.getHistory.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// GetUsage calls apportion.v1.InsightService.GetUsage.
-func (c *insightServiceClient) GetUsage(ctx context.Context, req *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
-	response, err := c.getUsage.CallUnary(ctx, connect.NewRequest(req))
-	if response != nil {
-		return response.Msg, err
-	}
-	return nil, err
-}
-
-// InsightServiceHandler is an implementation of the apportion.v1.InsightService service.
-type InsightServiceHandler interface {
-	// Returns since when jobs wait for what, and what queues deserved and held, as far as the server saw it in its snapshots. Unlike the other
-	// answers it depends on how long this server runs.
-	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
-	// Returns who used what of the cluster in the past, and of which budget, from the ledger that the server keeps of it.
-	GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error)
-}
-
-// NewInsightServiceHandler builds an HTTP handler from the service implementation. It returns the
-// path on which to mount the handler and the handler itself.
-//
-// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
-// and JSON codecs. They also support gzip compression.
-func NewInsightServiceHandler(svc InsightServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	insightServiceMethods := v1.File_apportion_v1_service_proto.Services().ByName("InsightService").Methods()
-	insightServiceGetHistoryHandler := connect.NewUnaryHandlerSimple(
-		InsightServiceGetHistoryProcedure,
-		svc.GetHistory,
-		connect.WithSchema(insightServiceMethods.ByName("GetHistory")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	insightServiceGetUsageHandler := connect.NewUnaryHandlerSimple(
-		InsightServiceGetUsageProcedure,
-		svc.GetUsage,
-		connect.WithSchema(insightServiceMethods.ByName("GetUsage")),
-		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
-		connect.WithHandlerOptions(opts...),
-	)
-	return "/apportion.v1.InsightService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case InsightServiceGetHistoryProcedure:
-			insightServiceGetHistoryHandler.ServeHTTP(w, r)
-		case InsightServiceGetUsageProcedure:
-			insightServiceGetUsageHandler.ServeHTTP(w, r)
-		default:
-			http.NotFound(w, r)
-		}
-	})
-}
-
-// UnimplementedInsightServiceHandler returns CodeUnimplemented from all methods.
-type UnimplementedInsightServiceHandler struct{}
-
-func (UnimplementedInsightServiceHandler) GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.InsightService.GetHistory is not implemented"))
-}
-
-func (UnimplementedInsightServiceHandler) GetUsage(context.Context, *v1.GetUsageRequest) (*v1.GetUsageResponse, error) {
-	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("apportion.v1.InsightService.GetUsage is not implemented"))
 }

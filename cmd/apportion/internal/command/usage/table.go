@@ -13,6 +13,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/ledger"
 )
 
@@ -30,12 +31,12 @@ type used struct {
 }
 
 // hoursIn returns hours of whole units of an amount: of a device, a core, a GiB, a pod.
-func hoursIn(r *apportionv1.GetUsageResponse, d uint32, amount int64) float64 {
+func hoursIn(r *apportionv1alpha1.GetUsageResponse, d uint32, amount int64) float64 {
 	return float64(amount) * float64(r.GetQuanta()[d]) / ledger.Unit(r.GetDimensions()[d]) / 3600
 }
 
 // ownerOf returns the owner of a use as people read it, empty for a queue.
-func ownerOf(q *apportionv1.QueueUse) string {
+func ownerOf(q *apportionv1alpha1.QueueUse) string {
 	if q.Owner != nil && q.GetOwner() == "" {
 		return "(none)"
 	}
@@ -45,7 +46,7 @@ func ownerOf(q *apportionv1.QueueUse) string {
 func timeOf(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339) }
 
 // usesOf lists the uses of an answer, one row for each resource.
-func usesOf(r *apportionv1.GetUsageResponse) []used {
+func usesOf(r *apportionv1alpha1.GetUsageResponse) []used {
 	rows := []used{}
 	for _, interval := range r.GetIntervals() {
 		for _, q := range interval.GetQueues() {
@@ -122,7 +123,7 @@ type spent struct {
 func (s *spent) left() float64 { return max(0, s.Granted-s.Hours) }
 
 // spentOf lists what was spent, each budget before its users.
-func spentOf(r *apportionv1.GetUsageResponse) []spent {
+func spentOf(r *apportionv1alpha1.GetUsageResponse) []spent {
 	rows := []spent{}
 	for _, b := range r.GetBudgets() {
 		for i, d := range b.GetGranted().GetDimensions() {
@@ -155,7 +156,7 @@ func spentOf(r *apportionv1.GetUsageResponse) []spent {
 	return rows
 }
 
-func (u *usage) writeBudgets(answer *apportionv1.GetUsageResponse) error {
+func (u *usage) writeBudgets(answer *apportionv1alpha1.GetUsageResponse) error {
 	rows := spentOf(answer)
 	if u.Format == cli.FormatCSV {
 		return u.budgetsAsCSV(rows)

@@ -12,7 +12,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
 	"github.com/apportion/apportion/ledger"
 	"github.com/apportion/apportion/ledger/budget"
 	"github.com/apportion/apportion/ledger/file"
@@ -77,12 +77,12 @@ below it. It is not decayed. -o csv is for chargeback.
 }
 
 // asked is the question of the flags.
-func (u *usage) asked() (*apportionv1.GetUsageRequest, error) {
-	r := &apportionv1.GetUsageRequest{
+func (u *usage) asked() (*apportionv1alpha1.GetUsageRequest, error) {
+	r := &apportionv1alpha1.GetUsageRequest{
 		Name: u.name, Queues: u.queues, Owners: u.owners, Dimensions: u.Resources, Budgets: u.by == byBudget,
-		Period: map[string]apportionv1.UsagePeriod{
-			"day": apportionv1.UsagePeriod_USAGE_PERIOD_DAY, "week": apportionv1.UsagePeriod_USAGE_PERIOD_WEEK,
-			"month": apportionv1.UsagePeriod_USAGE_PERIOD_MONTH, "total": apportionv1.UsagePeriod_USAGE_PERIOD_TOTAL,
+		Period: map[string]apportionv1alpha1.UsagePeriod{
+			"day": apportionv1alpha1.UsagePeriod_USAGE_PERIOD_DAY, "week": apportionv1alpha1.UsagePeriod_USAGE_PERIOD_WEEK,
+			"month": apportionv1alpha1.UsagePeriod_USAGE_PERIOD_MONTH, "total": apportionv1alpha1.UsagePeriod_USAGE_PERIOD_TOTAL,
 		}[u.by],
 	}
 	for text, at := range map[*string]**int64{&u.from: &r.StartTime, &u.until: &r.EndTime} {
@@ -118,7 +118,7 @@ func (u *usage) run(ctx context.Context) error {
 }
 
 // answer asks the server or the file.
-func (u *usage) answer(ctx context.Context, r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageResponse, error) {
+func (u *usage) answer(ctx context.Context, r *apportionv1alpha1.GetUsageRequest) (*apportionv1alpha1.GetUsageResponse, error) {
 	if u.server.Address == "" {
 		return u.ofFile(r)
 	}
@@ -137,7 +137,7 @@ func (u *usage) answer(ctx context.Context, r *apportionv1.GetUsageRequest) (*ap
 	return answer, err
 }
 
-func (u *usage) ofFile(r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageResponse, error) {
+func (u *usage) ofFile(r *apportionv1alpha1.GetUsageRequest) (*apportionv1alpha1.GetUsageResponse, error) {
 	if r.GetBudgets() && u.budgets == "" {
 		return nil, errors.New("--by budget: name the file of the budgets with --budgets")
 	}
@@ -153,7 +153,7 @@ func (u *usage) ofFile(r *apportionv1.GetUsageRequest) (*apportionv1.GetUsageRes
 	if err != nil {
 		return nil, err
 	}
-	var answer *apportionv1.GetUsageResponse
+	var answer *apportionv1alpha1.GetUsageResponse
 	f.View(func(l *ledger.Ledger) { answer, err = report.Make(l, asked) })
 	return answer, errors.Join(err, f.Close())
 }

@@ -2,11 +2,12 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: apportion/v1/ledger.proto
+// source: apportion/v1alpha1/ledger.proto
 
-package apportionv1
+package apportionv1alpha1
 
 import (
+	v1 "github.com/apportion/apportion/gen/apportion/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -66,11 +67,11 @@ func (x UsagePeriod) String() string {
 }
 
 func (UsagePeriod) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_ledger_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1alpha1_ledger_proto_enumTypes[0].Descriptor()
 }
 
 func (UsagePeriod) Type() protoreflect.EnumType {
-	return &file_apportion_v1_ledger_proto_enumTypes[0]
+	return &file_apportion_v1alpha1_ledger_proto_enumTypes[0]
 }
 
 func (x UsagePeriod) Number() protoreflect.EnumNumber {
@@ -79,7 +80,7 @@ func (x UsagePeriod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UsagePeriod.Descriptor instead.
 func (UsagePeriod) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1alpha1_ledger_proto_rawDescGZIP(), []int{0}
 }
 
 // GetUsageRequest asks who used what, or what became of budgets.
@@ -94,7 +95,7 @@ type GetUsageRequest struct {
 	// Unix nanoseconds where the last period ends. Absent: where the last epoch with use ends.
 	EndTime *int64 `protobuf:"varint,4,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
 	// How long a period is.
-	Period UsagePeriod `protobuf:"varint,5,opt,name=period,proto3,enum=apportion.v1.UsagePeriod" json:"period,omitempty"`
+	Period UsagePeriod `protobuf:"varint,5,opt,name=period,proto3,enum=apportion.v1alpha1.UsagePeriod" json:"period,omitempty"`
 	// Also what owners used in each queue.
 	Owners bool `protobuf:"varint,6,opt,name=owners,proto3" json:"owners,omitempty"`
 	// Names of resources. Empty: all.
@@ -107,7 +108,7 @@ type GetUsageRequest struct {
 
 func (x *GetUsageRequest) Reset() {
 	*x = GetUsageRequest{}
-	mi := &file_apportion_v1_ledger_proto_msgTypes[0]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -119,7 +120,7 @@ func (x *GetUsageRequest) String() string {
 func (*GetUsageRequest) ProtoMessage() {}
 
 func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_ledger_proto_msgTypes[0]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -132,7 +133,7 @@ func (x *GetUsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageRequest.ProtoReflect.Descriptor instead.
 func (*GetUsageRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1alpha1_ledger_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *GetUsageRequest) GetName() string {
@@ -217,7 +218,7 @@ type GetUsageResponse struct {
 
 func (x *GetUsageResponse) Reset() {
 	*x = GetUsageResponse{}
-	mi := &file_apportion_v1_ledger_proto_msgTypes[1]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -229,7 +230,7 @@ func (x *GetUsageResponse) String() string {
 func (*GetUsageResponse) ProtoMessage() {}
 
 func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_ledger_proto_msgTypes[1]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -242,7 +243,7 @@ func (x *GetUsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetUsageResponse.ProtoReflect.Descriptor instead.
 func (*GetUsageResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1alpha1_ledger_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *GetUsageResponse) GetBegins() int64 {
@@ -316,7 +317,7 @@ type UsageInterval struct {
 
 func (x *UsageInterval) Reset() {
 	*x = UsageInterval{}
-	mi := &file_apportion_v1_ledger_proto_msgTypes[2]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -328,7 +329,7 @@ func (x *UsageInterval) String() string {
 func (*UsageInterval) ProtoMessage() {}
 
 func (x *UsageInterval) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_ledger_proto_msgTypes[2]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -341,7 +342,7 @@ func (x *UsageInterval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageInterval.ProtoReflect.Descriptor instead.
 func (*UsageInterval) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1alpha1_ledger_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *UsageInterval) GetStartTime() int64 {
@@ -373,16 +374,16 @@ type QueueUse struct {
 	// Present: what this owner used in the queue. It may be empty, for jobs without an owner.
 	Owner *string `protobuf:"bytes,2,opt,name=owner,proto3,oneof" json:"owner,omitempty"`
 	// What was used in the period, not decayed.
-	Used *Usage `protobuf:"bytes,3,opt,name=used,proto3" json:"used,omitempty"`
+	Used *v1.Usage `protobuf:"bytes,3,opt,name=used,proto3" json:"used,omitempty"`
 	// What counts at the end of the period: all use before it, decayed. It is rounded down at each epoch with use. Absent for owners.
-	Decayed       *Usage `protobuf:"bytes,4,opt,name=decayed,proto3" json:"decayed,omitempty"`
+	Decayed       *v1.Usage `protobuf:"bytes,4,opt,name=decayed,proto3" json:"decayed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueUse) Reset() {
 	*x = QueueUse{}
-	mi := &file_apportion_v1_ledger_proto_msgTypes[3]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +395,7 @@ func (x *QueueUse) String() string {
 func (*QueueUse) ProtoMessage() {}
 
 func (x *QueueUse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_ledger_proto_msgTypes[3]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +408,7 @@ func (x *QueueUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueUse.ProtoReflect.Descriptor instead.
 func (*QueueUse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1alpha1_ledger_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *QueueUse) GetQueue() string {
@@ -424,14 +425,14 @@ func (x *QueueUse) GetOwner() string {
 	return ""
 }
 
-func (x *QueueUse) GetUsed() *Usage {
+func (x *QueueUse) GetUsed() *v1.Usage {
 	if x != nil {
 		return x.Used
 	}
 	return nil
 }
 
-func (x *QueueUse) GetDecayed() *Usage {
+func (x *QueueUse) GetDecayed() *v1.Usage {
 	if x != nil {
 		return x.Decayed
 	}
@@ -444,7 +445,7 @@ type BudgetUse struct {
 	// Name of the queue.
 	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Not unspecified.
-	Kind BudgetKind `protobuf:"varint,2,opt,name=kind,proto3,enum=apportion.v1.BudgetKind" json:"kind,omitempty"`
+	Kind v1.BudgetKind `protobuf:"varint,2,opt,name=kind,proto3,enum=apportion.v1.BudgetKind" json:"kind,omitempty"`
 	// What a period overspends is taken from the next one.
 	Carry bool `protobuf:"varint,3,opt,name=carry,proto3" json:"carry,omitempty"`
 	// Unix nanoseconds where the period begins.
@@ -452,11 +453,11 @@ type BudgetUse struct {
 	// Unix nanoseconds where the next period begins. Absent: there is none.
 	EndTime *int64 `protobuf:"varint,5,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
 	// The amount of the period.
-	Amount *Usage `protobuf:"bytes,6,opt,name=amount,proto3" json:"amount,omitempty"`
+	Amount *v1.Usage `protobuf:"bytes,6,opt,name=amount,proto3" json:"amount,omitempty"`
 	// What is left of the amount after what the periods before overspent, at least 0.
-	Granted *Usage `protobuf:"bytes,7,opt,name=granted,proto3" json:"granted,omitempty"`
+	Granted *v1.Usage `protobuf:"bytes,7,opt,name=granted,proto3" json:"granted,omitempty"`
 	// What was spent of it so far, until the last epoch with use.
-	Spent *Usage `protobuf:"bytes,8,opt,name=spent,proto3" json:"spent,omitempty"`
+	Spent *v1.Usage `protobuf:"bytes,8,opt,name=spent,proto3" json:"spent,omitempty"`
 	// Who spent it, of the resources of the budget: the queues below and, if they were asked for, the owners.
 	Users         []*QueueUse `protobuf:"bytes,9,rep,name=users,proto3" json:"users,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -465,7 +466,7 @@ type BudgetUse struct {
 
 func (x *BudgetUse) Reset() {
 	*x = BudgetUse{}
-	mi := &file_apportion_v1_ledger_proto_msgTypes[4]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -477,7 +478,7 @@ func (x *BudgetUse) String() string {
 func (*BudgetUse) ProtoMessage() {}
 
 func (x *BudgetUse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_ledger_proto_msgTypes[4]
+	mi := &file_apportion_v1alpha1_ledger_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -490,7 +491,7 @@ func (x *BudgetUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetUse.ProtoReflect.Descriptor instead.
 func (*BudgetUse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_ledger_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1alpha1_ledger_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BudgetUse) GetQueue() string {
@@ -500,11 +501,11 @@ func (x *BudgetUse) GetQueue() string {
 	return ""
 }
 
-func (x *BudgetUse) GetKind() BudgetKind {
+func (x *BudgetUse) GetKind() v1.BudgetKind {
 	if x != nil {
 		return x.Kind
 	}
-	return BudgetKind_BUDGET_KIND_UNSPECIFIED
+	return v1.BudgetKind(0)
 }
 
 func (x *BudgetUse) GetCarry() bool {
@@ -528,21 +529,21 @@ func (x *BudgetUse) GetEndTime() int64 {
 	return 0
 }
 
-func (x *BudgetUse) GetAmount() *Usage {
+func (x *BudgetUse) GetAmount() *v1.Usage {
 	if x != nil {
 		return x.Amount
 	}
 	return nil
 }
 
-func (x *BudgetUse) GetGranted() *Usage {
+func (x *BudgetUse) GetGranted() *v1.Usage {
 	if x != nil {
 		return x.Granted
 	}
 	return nil
 }
 
-func (x *BudgetUse) GetSpent() *Usage {
+func (x *BudgetUse) GetSpent() *v1.Usage {
 	if x != nil {
 		return x.Spent
 	}
@@ -556,25 +557,25 @@ func (x *BudgetUse) GetUsers() []*QueueUse {
 	return nil
 }
 
-var File_apportion_v1_ledger_proto protoreflect.FileDescriptor
+var File_apportion_v1alpha1_ledger_proto protoreflect.FileDescriptor
 
-const file_apportion_v1_ledger_proto_rawDesc = "" +
+const file_apportion_v1alpha1_ledger_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/ledger.proto\x12\fapportion.v1\x1a\x1bapportion/v1/snapshot.proto\"\xa2\x02\n" +
+	"\x1fapportion/v1alpha1/ledger.proto\x12\x12apportion.v1alpha1\x1a\x1bapportion/v1/snapshot.proto\"\xa8\x02\n" +
 	"\x0fGetUsageRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\"\n" +
 	"\n" +
 	"start_time\x18\x03 \x01(\x03H\x00R\tstartTime\x88\x01\x01\x12\x1e\n" +
-	"\bend_time\x18\x04 \x01(\x03H\x01R\aendTime\x88\x01\x01\x121\n" +
-	"\x06period\x18\x05 \x01(\x0e2\x19.apportion.v1.UsagePeriodR\x06period\x12\x16\n" +
+	"\bend_time\x18\x04 \x01(\x03H\x01R\aendTime\x88\x01\x01\x127\n" +
+	"\x06period\x18\x05 \x01(\x0e2\x1f.apportion.v1alpha1.UsagePeriodR\x06period\x12\x16\n" +
 	"\x06owners\x18\x06 \x01(\bR\x06owners\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\a \x03(\tR\n" +
 	"dimensions\x12\x18\n" +
 	"\abudgets\x18\b \x01(\bR\abudgetsB\r\n" +
 	"\v_start_timeB\v\n" +
-	"\t_end_time\"\xc3\x02\n" +
+	"\t_end_time\"\xcf\x02\n" +
 	"\x10GetUsageResponse\x12\x1b\n" +
 	"\x06begins\x18\x01 \x01(\x03H\x00R\x06begins\x88\x01\x01\x12\x12\n" +
 	"\x04ends\x18\x02 \x01(\x03R\x04ends\x12#\n" +
@@ -583,21 +584,21 @@ const file_apportion_v1_ledger_proto_rawDesc = "" +
 	"\n" +
 	"dimensions\x18\x05 \x03(\tR\n" +
 	"dimensions\x12\x16\n" +
-	"\x06quanta\x18\x06 \x03(\x04R\x06quanta\x129\n" +
-	"\tintervals\x18\a \x03(\v2\x1b.apportion.v1.UsageIntervalR\tintervals\x121\n" +
-	"\abudgets\x18\b \x03(\v2\x17.apportion.v1.BudgetUseR\abudgetsB\t\n" +
-	"\a_begins\"y\n" +
+	"\x06quanta\x18\x06 \x03(\x04R\x06quanta\x12?\n" +
+	"\tintervals\x18\a \x03(\v2!.apportion.v1alpha1.UsageIntervalR\tintervals\x127\n" +
+	"\abudgets\x18\b \x03(\v2\x1d.apportion.v1alpha1.BudgetUseR\abudgetsB\t\n" +
+	"\a_begins\"\x7f\n" +
 	"\rUsageInterval\x12\x1d\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\x03R\tstartTime\x12\x19\n" +
-	"\bend_time\x18\x02 \x01(\x03R\aendTime\x12.\n" +
-	"\x06queues\x18\x03 \x03(\v2\x16.apportion.v1.QueueUseR\x06queues\"\x9d\x01\n" +
+	"\bend_time\x18\x02 \x01(\x03R\aendTime\x124\n" +
+	"\x06queues\x18\x03 \x03(\v2\x1c.apportion.v1alpha1.QueueUseR\x06queues\"\x9d\x01\n" +
 	"\bQueueUse\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x19\n" +
 	"\x05owner\x18\x02 \x01(\tH\x00R\x05owner\x88\x01\x01\x12'\n" +
 	"\x04used\x18\x03 \x01(\v2\x13.apportion.v1.UsageR\x04used\x12-\n" +
 	"\adecayed\x18\x04 \x01(\v2\x13.apportion.v1.UsageR\adecayedB\b\n" +
-	"\x06_owner\"\xe6\x02\n" +
+	"\x06_owner\"\xec\x02\n" +
 	"\tBudgetUse\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12,\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x18.apportion.v1.BudgetKindR\x04kind\x12\x14\n" +
@@ -607,53 +608,53 @@ const file_apportion_v1_ledger_proto_rawDesc = "" +
 	"\bend_time\x18\x05 \x01(\x03H\x00R\aendTime\x88\x01\x01\x12+\n" +
 	"\x06amount\x18\x06 \x01(\v2\x13.apportion.v1.UsageR\x06amount\x12-\n" +
 	"\agranted\x18\a \x01(\v2\x13.apportion.v1.UsageR\agranted\x12)\n" +
-	"\x05spent\x18\b \x01(\v2\x13.apportion.v1.UsageR\x05spent\x12,\n" +
-	"\x05users\x18\t \x03(\v2\x16.apportion.v1.QueueUseR\x05usersB\v\n" +
+	"\x05spent\x18\b \x01(\v2\x13.apportion.v1.UsageR\x05spent\x122\n" +
+	"\x05users\x18\t \x03(\v2\x1c.apportion.v1alpha1.QueueUseR\x05usersB\v\n" +
 	"\t_end_time*\x88\x01\n" +
 	"\vUsagePeriod\x12\x1c\n" +
 	"\x18USAGE_PERIOD_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10USAGE_PERIOD_DAY\x10\x01\x12\x15\n" +
 	"\x11USAGE_PERIOD_WEEK\x10\x02\x12\x16\n" +
 	"\x12USAGE_PERIOD_MONTH\x10\x03\x12\x16\n" +
-	"\x12USAGE_PERIOD_TOTAL\x10\x04BQ\n" +
-	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x12USAGE_PERIOD_TOTAL\x10\x04Bc\n" +
+	"\x16dev.apportion.v1alpha1P\x01ZGgithub.com/apportion/apportion/gen/apportion/v1alpha1;apportionv1alpha1b\x06proto3"
 
 var (
-	file_apportion_v1_ledger_proto_rawDescOnce sync.Once
-	file_apportion_v1_ledger_proto_rawDescData []byte
+	file_apportion_v1alpha1_ledger_proto_rawDescOnce sync.Once
+	file_apportion_v1alpha1_ledger_proto_rawDescData []byte
 )
 
-func file_apportion_v1_ledger_proto_rawDescGZIP() []byte {
-	file_apportion_v1_ledger_proto_rawDescOnce.Do(func() {
-		file_apportion_v1_ledger_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_apportion_v1_ledger_proto_rawDesc), len(file_apportion_v1_ledger_proto_rawDesc)))
+func file_apportion_v1alpha1_ledger_proto_rawDescGZIP() []byte {
+	file_apportion_v1alpha1_ledger_proto_rawDescOnce.Do(func() {
+		file_apportion_v1alpha1_ledger_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_apportion_v1alpha1_ledger_proto_rawDesc), len(file_apportion_v1alpha1_ledger_proto_rawDesc)))
 	})
-	return file_apportion_v1_ledger_proto_rawDescData
+	return file_apportion_v1alpha1_ledger_proto_rawDescData
 }
 
-var file_apportion_v1_ledger_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_apportion_v1_ledger_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
-var file_apportion_v1_ledger_proto_goTypes = []any{
-	(UsagePeriod)(0),         // 0: apportion.v1.UsagePeriod
-	(*GetUsageRequest)(nil),  // 1: apportion.v1.GetUsageRequest
-	(*GetUsageResponse)(nil), // 2: apportion.v1.GetUsageResponse
-	(*UsageInterval)(nil),    // 3: apportion.v1.UsageInterval
-	(*QueueUse)(nil),         // 4: apportion.v1.QueueUse
-	(*BudgetUse)(nil),        // 5: apportion.v1.BudgetUse
-	(*Usage)(nil),            // 6: apportion.v1.Usage
-	(BudgetKind)(0),          // 7: apportion.v1.BudgetKind
+var file_apportion_v1alpha1_ledger_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_apportion_v1alpha1_ledger_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_apportion_v1alpha1_ledger_proto_goTypes = []any{
+	(UsagePeriod)(0),         // 0: apportion.v1alpha1.UsagePeriod
+	(*GetUsageRequest)(nil),  // 1: apportion.v1alpha1.GetUsageRequest
+	(*GetUsageResponse)(nil), // 2: apportion.v1alpha1.GetUsageResponse
+	(*UsageInterval)(nil),    // 3: apportion.v1alpha1.UsageInterval
+	(*QueueUse)(nil),         // 4: apportion.v1alpha1.QueueUse
+	(*BudgetUse)(nil),        // 5: apportion.v1alpha1.BudgetUse
+	(*v1.Usage)(nil),         // 6: apportion.v1.Usage
+	(v1.BudgetKind)(0),       // 7: apportion.v1.BudgetKind
 }
-var file_apportion_v1_ledger_proto_depIdxs = []int32{
-	0,  // 0: apportion.v1.GetUsageRequest.period:type_name -> apportion.v1.UsagePeriod
-	3,  // 1: apportion.v1.GetUsageResponse.intervals:type_name -> apportion.v1.UsageInterval
-	5,  // 2: apportion.v1.GetUsageResponse.budgets:type_name -> apportion.v1.BudgetUse
-	4,  // 3: apportion.v1.UsageInterval.queues:type_name -> apportion.v1.QueueUse
-	6,  // 4: apportion.v1.QueueUse.used:type_name -> apportion.v1.Usage
-	6,  // 5: apportion.v1.QueueUse.decayed:type_name -> apportion.v1.Usage
-	7,  // 6: apportion.v1.BudgetUse.kind:type_name -> apportion.v1.BudgetKind
-	6,  // 7: apportion.v1.BudgetUse.amount:type_name -> apportion.v1.Usage
-	6,  // 8: apportion.v1.BudgetUse.granted:type_name -> apportion.v1.Usage
-	6,  // 9: apportion.v1.BudgetUse.spent:type_name -> apportion.v1.Usage
-	4,  // 10: apportion.v1.BudgetUse.users:type_name -> apportion.v1.QueueUse
+var file_apportion_v1alpha1_ledger_proto_depIdxs = []int32{
+	0,  // 0: apportion.v1alpha1.GetUsageRequest.period:type_name -> apportion.v1alpha1.UsagePeriod
+	3,  // 1: apportion.v1alpha1.GetUsageResponse.intervals:type_name -> apportion.v1alpha1.UsageInterval
+	5,  // 2: apportion.v1alpha1.GetUsageResponse.budgets:type_name -> apportion.v1alpha1.BudgetUse
+	4,  // 3: apportion.v1alpha1.UsageInterval.queues:type_name -> apportion.v1alpha1.QueueUse
+	6,  // 4: apportion.v1alpha1.QueueUse.used:type_name -> apportion.v1.Usage
+	6,  // 5: apportion.v1alpha1.QueueUse.decayed:type_name -> apportion.v1.Usage
+	7,  // 6: apportion.v1alpha1.BudgetUse.kind:type_name -> apportion.v1.BudgetKind
+	6,  // 7: apportion.v1alpha1.BudgetUse.amount:type_name -> apportion.v1.Usage
+	6,  // 8: apportion.v1alpha1.BudgetUse.granted:type_name -> apportion.v1.Usage
+	6,  // 9: apportion.v1alpha1.BudgetUse.spent:type_name -> apportion.v1.Usage
+	4,  // 10: apportion.v1alpha1.BudgetUse.users:type_name -> apportion.v1alpha1.QueueUse
 	11, // [11:11] is the sub-list for method output_type
 	11, // [11:11] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
@@ -661,32 +662,31 @@ var file_apportion_v1_ledger_proto_depIdxs = []int32{
 	0,  // [0:11] is the sub-list for field type_name
 }
 
-func init() { file_apportion_v1_ledger_proto_init() }
-func file_apportion_v1_ledger_proto_init() {
-	if File_apportion_v1_ledger_proto != nil {
+func init() { file_apportion_v1alpha1_ledger_proto_init() }
+func file_apportion_v1alpha1_ledger_proto_init() {
+	if File_apportion_v1alpha1_ledger_proto != nil {
 		return
 	}
-	file_apportion_v1_snapshot_proto_init()
-	file_apportion_v1_ledger_proto_msgTypes[0].OneofWrappers = []any{}
-	file_apportion_v1_ledger_proto_msgTypes[1].OneofWrappers = []any{}
-	file_apportion_v1_ledger_proto_msgTypes[3].OneofWrappers = []any{}
-	file_apportion_v1_ledger_proto_msgTypes[4].OneofWrappers = []any{}
+	file_apportion_v1alpha1_ledger_proto_msgTypes[0].OneofWrappers = []any{}
+	file_apportion_v1alpha1_ledger_proto_msgTypes[1].OneofWrappers = []any{}
+	file_apportion_v1alpha1_ledger_proto_msgTypes[3].OneofWrappers = []any{}
+	file_apportion_v1alpha1_ledger_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_ledger_proto_rawDesc), len(file_apportion_v1_ledger_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1alpha1_ledger_proto_rawDesc), len(file_apportion_v1alpha1_ledger_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_apportion_v1_ledger_proto_goTypes,
-		DependencyIndexes: file_apportion_v1_ledger_proto_depIdxs,
-		EnumInfos:         file_apportion_v1_ledger_proto_enumTypes,
-		MessageInfos:      file_apportion_v1_ledger_proto_msgTypes,
+		GoTypes:           file_apportion_v1alpha1_ledger_proto_goTypes,
+		DependencyIndexes: file_apportion_v1alpha1_ledger_proto_depIdxs,
+		EnumInfos:         file_apportion_v1alpha1_ledger_proto_enumTypes,
+		MessageInfos:      file_apportion_v1alpha1_ledger_proto_msgTypes,
 	}.Build()
-	File_apportion_v1_ledger_proto = out.File
-	file_apportion_v1_ledger_proto_goTypes = nil
-	file_apportion_v1_ledger_proto_depIdxs = nil
+	File_apportion_v1alpha1_ledger_proto = out.File
+	file_apportion_v1alpha1_ledger_proto_goTypes = nil
+	file_apportion_v1alpha1_ledger_proto_depIdxs = nil
 }

@@ -2,11 +2,12 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: apportion/v1/history.proto
+// source: apportion/v1alpha1/history.proto
 
-package apportionv1
+package apportionv1alpha1
 
 import (
+	v1 "github.com/apportion/apportion/gen/apportion/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -62,11 +63,11 @@ func (x WaitState) String() string {
 }
 
 func (WaitState) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_history_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1alpha1_history_proto_enumTypes[0].Descriptor()
 }
 
 func (WaitState) Type() protoreflect.EnumType {
-	return &file_apportion_v1_history_proto_enumTypes[0]
+	return &file_apportion_v1alpha1_history_proto_enumTypes[0]
 }
 
 func (x WaitState) Number() protoreflect.EnumNumber {
@@ -75,7 +76,7 @@ func (x WaitState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WaitState.Descriptor instead.
 func (WaitState) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{0}
 }
 
 // GetHistoryRequest asks what jobs waited for, and what queues deserved and held.
@@ -95,7 +96,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_apportion_v1_history_proto_msgTypes[0]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -107,7 +108,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_history_proto_msgTypes[0]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -120,7 +121,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *GetHistoryRequest) GetName() string {
@@ -183,7 +184,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_apportion_v1_history_proto_msgTypes[1]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -195,7 +196,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_history_proto_msgTypes[1]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -208,7 +209,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *GetHistoryResponse) GetBegins() int64 {
@@ -294,7 +295,7 @@ type HistoryGap struct {
 
 func (x *HistoryGap) Reset() {
 	*x = HistoryGap{}
-	mi := &file_apportion_v1_history_proto_msgTypes[2]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -306,7 +307,7 @@ func (x *HistoryGap) String() string {
 func (*HistoryGap) ProtoMessage() {}
 
 func (x *HistoryGap) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_history_proto_msgTypes[2]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -319,7 +320,7 @@ func (x *HistoryGap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HistoryGap.ProtoReflect.Descriptor instead.
 func (*HistoryGap) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *HistoryGap) GetStartTime() int64 {
@@ -346,7 +347,7 @@ type JobHistory struct {
 	// Name of its queue.
 	Queue string `protobuf:"bytes,3,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Whether it waits.
-	State WaitState `protobuf:"varint,4,opt,name=state,proto3,enum=apportion.v1.WaitState" json:"state,omitempty"`
+	State WaitState `protobuf:"varint,4,opt,name=state,proto3,enum=apportion.v1alpha1.WaitState" json:"state,omitempty"`
 	// When its present or last wait was seen first. If it is `begins`, the job may have waited before.
 	Since int64 `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`
 	// When it was first seen not waiting. 0: it waits.
@@ -360,7 +361,7 @@ type JobHistory struct {
 
 func (x *JobHistory) Reset() {
 	*x = JobHistory{}
-	mi := &file_apportion_v1_history_proto_msgTypes[3]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -372,7 +373,7 @@ func (x *JobHistory) String() string {
 func (*JobHistory) ProtoMessage() {}
 
 func (x *JobHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_history_proto_msgTypes[3]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -385,7 +386,7 @@ func (x *JobHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobHistory.ProtoReflect.Descriptor instead.
 func (*JobHistory) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *JobHistory) GetUid() string {
@@ -441,11 +442,11 @@ func (x *JobHistory) GetIntervals() []*CauseInterval {
 type CauseInterval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in PendingGroup.
-	Verdict PendingVerdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
+	Verdict v1.PendingVerdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
 	// The check that blocked. CHECK_KIND_UNSPECIFIED: none did.
-	Check CheckKind `protobuf:"varint,2,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
+	Check v1.CheckKind `protobuf:"varint,2,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The first reason. REASON_CODE_UNSPECIFIED: there is none.
-	Code ReasonCode `protobuf:"varint,3,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
+	Code v1.ReasonCode `protobuf:"varint,3,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
 	// Name of the queue that the reason is about. Empty: it is about none, or the caller may not see it.
 	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Name of the resource that the reason is about. Empty: it is about none.
@@ -468,7 +469,7 @@ type CauseInterval struct {
 
 func (x *CauseInterval) Reset() {
 	*x = CauseInterval{}
-	mi := &file_apportion_v1_history_proto_msgTypes[4]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -480,7 +481,7 @@ func (x *CauseInterval) String() string {
 func (*CauseInterval) ProtoMessage() {}
 
 func (x *CauseInterval) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_history_proto_msgTypes[4]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -493,28 +494,28 @@ func (x *CauseInterval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CauseInterval.ProtoReflect.Descriptor instead.
 func (*CauseInterval) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *CauseInterval) GetVerdict() PendingVerdict {
+func (x *CauseInterval) GetVerdict() v1.PendingVerdict {
 	if x != nil {
 		return x.Verdict
 	}
-	return PendingVerdict_PENDING_VERDICT_UNSPECIFIED
+	return v1.PendingVerdict(0)
 }
 
-func (x *CauseInterval) GetCheck() CheckKind {
+func (x *CauseInterval) GetCheck() v1.CheckKind {
 	if x != nil {
 		return x.Check
 	}
-	return CheckKind_CHECK_KIND_UNSPECIFIED
+	return v1.CheckKind(0)
 }
 
-func (x *CauseInterval) GetCode() ReasonCode {
+func (x *CauseInterval) GetCode() v1.ReasonCode {
 	if x != nil {
 		return x.Code
 	}
-	return ReasonCode_REASON_CODE_UNSPECIFIED
+	return v1.ReasonCode(0)
 }
 
 func (x *CauseInterval) GetQueue() string {
@@ -594,7 +595,7 @@ type QueueHistory struct {
 
 func (x *QueueHistory) Reset() {
 	*x = QueueHistory{}
-	mi := &file_apportion_v1_history_proto_msgTypes[5]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +607,7 @@ func (x *QueueHistory) String() string {
 func (*QueueHistory) ProtoMessage() {}
 
 func (x *QueueHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_history_proto_msgTypes[5]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +620,7 @@ func (x *QueueHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueHistory.ProtoReflect.Descriptor instead.
 func (*QueueHistory) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *QueueHistory) GetQueue() string {
@@ -683,7 +684,7 @@ type QueueSample struct {
 
 func (x *QueueSample) Reset() {
 	*x = QueueSample{}
-	mi := &file_apportion_v1_history_proto_msgTypes[6]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +696,7 @@ func (x *QueueSample) String() string {
 func (*QueueSample) ProtoMessage() {}
 
 func (x *QueueSample) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_history_proto_msgTypes[6]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +709,7 @@ func (x *QueueSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueSample.ProtoReflect.Descriptor instead.
 func (*QueueSample) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *QueueSample) GetStartTime() int64 {
@@ -763,7 +764,7 @@ type QueueAmount struct {
 
 func (x *QueueAmount) Reset() {
 	*x = QueueAmount{}
-	mi := &file_apportion_v1_history_proto_msgTypes[7]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +776,7 @@ func (x *QueueAmount) String() string {
 func (*QueueAmount) ProtoMessage() {}
 
 func (x *QueueAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_history_proto_msgTypes[7]
+	mi := &file_apportion_v1alpha1_history_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +789,7 @@ func (x *QueueAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueAmount.ProtoReflect.Descriptor instead.
 func (*QueueAmount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_history_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1alpha1_history_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *QueueAmount) GetDimension() uint32 {
@@ -819,16 +820,16 @@ func (x *QueueAmount) GetRequest() float64 {
 	return 0
 }
 
-var File_apportion_v1_history_proto protoreflect.FileDescriptor
+var File_apportion_v1alpha1_history_proto protoreflect.FileDescriptor
 
-const file_apportion_v1_history_proto_rawDesc = "" +
+const file_apportion_v1alpha1_history_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/history.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/reason.proto\"m\n" +
+	" apportion/v1alpha1/history.proto\x12\x12apportion.v1alpha1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/reason.proto\"m\n" +
 	"\x11GetHistoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04jobs\x18\x02 \x03(\tR\x04jobs\x12\x16\n" +
 	"\x06queues\x18\x03 \x03(\tR\x06queues\x12\x18\n" +
-	"\awaiting\x18\x04 \x01(\bR\awaiting\"\xf9\x02\n" +
+	"\awaiting\x18\x04 \x01(\bR\awaiting\"\x8b\x03\n" +
 	"\x12GetHistoryResponse\x12\x16\n" +
 	"\x06begins\x18\x01 \x01(\x03R\x06begins\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x03R\astarted\x12\x16\n" +
@@ -836,26 +837,26 @@ const file_apportion_v1_history_proto_rawDesc = "" +
 	"\bversions\x18\x04 \x01(\x04R\bversions\x12\x1f\n" +
 	"\vpolicy_name\x18\x05 \x01(\tR\n" +
 	"policyName\x12#\n" +
-	"\rpolicy_digest\x18\x06 \x01(\tR\fpolicyDigest\x12,\n" +
-	"\x04gaps\x18\a \x03(\v2\x18.apportion.v1.HistoryGapR\x04gaps\x12,\n" +
-	"\x04jobs\x18\b \x03(\v2\x18.apportion.v1.JobHistoryR\x04jobs\x122\n" +
-	"\x06queues\x18\t \x03(\v2\x1a.apportion.v1.QueueHistoryR\x06queues\x12'\n" +
+	"\rpolicy_digest\x18\x06 \x01(\tR\fpolicyDigest\x122\n" +
+	"\x04gaps\x18\a \x03(\v2\x1e.apportion.v1alpha1.HistoryGapR\x04gaps\x122\n" +
+	"\x04jobs\x18\b \x03(\v2\x1e.apportion.v1alpha1.JobHistoryR\x04jobs\x128\n" +
+	"\x06queues\x18\t \x03(\v2 .apportion.v1alpha1.QueueHistoryR\x06queues\x12'\n" +
 	"\x0funrecorded_jobs\x18\n" +
 	" \x01(\rR\x0eunrecordedJobs\"F\n" +
 	"\n" +
 	"HistoryGap\x12\x1d\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\x03R\tstartTime\x12\x19\n" +
-	"\bend_time\x18\x02 \x01(\x03R\aendTime\"\xde\x01\n" +
+	"\bend_time\x18\x02 \x01(\x03R\aendTime\"\xea\x01\n" +
 	"\n" +
 	"JobHistory\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\x12-\n" +
-	"\x05state\x18\x04 \x01(\x0e2\x17.apportion.v1.WaitStateR\x05state\x12\x14\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\x123\n" +
+	"\x05state\x18\x04 \x01(\x0e2\x1d.apportion.v1alpha1.WaitStateR\x05state\x12\x14\n" +
 	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x14\n" +
-	"\x05ended\x18\x06 \x01(\x03R\x05ended\x129\n" +
-	"\tintervals\x18\a \x03(\v2\x1b.apportion.v1.CauseIntervalR\tintervals\"\xee\x02\n" +
+	"\x05ended\x18\x06 \x01(\x03R\x05ended\x12?\n" +
+	"\tintervals\x18\a \x03(\v2!.apportion.v1alpha1.CauseIntervalR\tintervals\"\xee\x02\n" +
 	"\rCauseInterval\x126\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
 	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
@@ -869,7 +870,7 @@ const file_apportion_v1_history_proto_rawDesc = "" +
 	"\bversions\x18\t \x01(\rR\bversions\x12\x16\n" +
 	"\x06merged\x18\n" +
 	" \x01(\rR\x06merged\x12\x12\n" +
-	"\x04text\x18\v \x01(\tR\x04text\"\xd9\x01\n" +
+	"\x04text\x18\v \x01(\tR\x04text\"\xdf\x01\n" +
 	"\fQueueHistory\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x12\n" +
 	"\x04seen\x18\x02 \x01(\x03R\x04seen\x12#\n" +
@@ -877,15 +878,15 @@ const file_apportion_v1_history_proto_rawDesc = "" +
 	"\x0eoverused_since\x18\x04 \x01(\x03R\roverusedSince\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x05 \x03(\tR\n" +
-	"dimensions\x123\n" +
-	"\asamples\x18\x06 \x03(\v2\x19.apportion.v1.QueueSampleR\asamples\"\xbb\x01\n" +
+	"dimensions\x129\n" +
+	"\asamples\x18\x06 \x03(\v2\x1f.apportion.v1alpha1.QueueSampleR\asamples\"\xc1\x01\n" +
 	"\vQueueSample\x12\x1d\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\x03R\tstartTime\x12\x19\n" +
 	"\bend_time\x18\x02 \x01(\x03R\aendTime\x12\x1a\n" +
 	"\bversions\x18\x03 \x01(\rR\bversions\x12!\n" +
-	"\fwaiting_jobs\x18\x04 \x01(\x01R\vwaitingJobs\x123\n" +
-	"\aamounts\x18\x05 \x03(\v2\x19.apportion.v1.QueueAmountR\aamounts\"\x7f\n" +
+	"\fwaiting_jobs\x18\x04 \x01(\x01R\vwaitingJobs\x129\n" +
+	"\aamounts\x18\x05 \x03(\v2\x1f.apportion.v1alpha1.QueueAmountR\aamounts\"\x7f\n" +
 	"\vQueueAmount\x12\x1c\n" +
 	"\tdimension\x18\x01 \x01(\rR\tdimension\x12\x1a\n" +
 	"\bdeserved\x18\x02 \x01(\x01R\bdeserved\x12\x1c\n" +
@@ -895,48 +896,48 @@ const file_apportion_v1_history_proto_rawDesc = "" +
 	"\x16WAIT_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10WAIT_STATE_WAITS\x10\x01\x12\x14\n" +
 	"\x10WAIT_STATE_ENDED\x10\x02\x12\x13\n" +
-	"\x0fWAIT_STATE_GONE\x10\x03BQ\n" +
-	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
+	"\x0fWAIT_STATE_GONE\x10\x03Bc\n" +
+	"\x16dev.apportion.v1alpha1P\x01ZGgithub.com/apportion/apportion/gen/apportion/v1alpha1;apportionv1alpha1b\x06proto3"
 
 var (
-	file_apportion_v1_history_proto_rawDescOnce sync.Once
-	file_apportion_v1_history_proto_rawDescData []byte
+	file_apportion_v1alpha1_history_proto_rawDescOnce sync.Once
+	file_apportion_v1alpha1_history_proto_rawDescData []byte
 )
 
-func file_apportion_v1_history_proto_rawDescGZIP() []byte {
-	file_apportion_v1_history_proto_rawDescOnce.Do(func() {
-		file_apportion_v1_history_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_apportion_v1_history_proto_rawDesc), len(file_apportion_v1_history_proto_rawDesc)))
+func file_apportion_v1alpha1_history_proto_rawDescGZIP() []byte {
+	file_apportion_v1alpha1_history_proto_rawDescOnce.Do(func() {
+		file_apportion_v1alpha1_history_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_apportion_v1alpha1_history_proto_rawDesc), len(file_apportion_v1alpha1_history_proto_rawDesc)))
 	})
-	return file_apportion_v1_history_proto_rawDescData
+	return file_apportion_v1alpha1_history_proto_rawDescData
 }
 
-var file_apportion_v1_history_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_apportion_v1_history_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
-var file_apportion_v1_history_proto_goTypes = []any{
-	(WaitState)(0),             // 0: apportion.v1.WaitState
-	(*GetHistoryRequest)(nil),  // 1: apportion.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil), // 2: apportion.v1.GetHistoryResponse
-	(*HistoryGap)(nil),         // 3: apportion.v1.HistoryGap
-	(*JobHistory)(nil),         // 4: apportion.v1.JobHistory
-	(*CauseInterval)(nil),      // 5: apportion.v1.CauseInterval
-	(*QueueHistory)(nil),       // 6: apportion.v1.QueueHistory
-	(*QueueSample)(nil),        // 7: apportion.v1.QueueSample
-	(*QueueAmount)(nil),        // 8: apportion.v1.QueueAmount
-	(PendingVerdict)(0),        // 9: apportion.v1.PendingVerdict
-	(CheckKind)(0),             // 10: apportion.v1.CheckKind
-	(ReasonCode)(0),            // 11: apportion.v1.ReasonCode
+var file_apportion_v1alpha1_history_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_apportion_v1alpha1_history_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_apportion_v1alpha1_history_proto_goTypes = []any{
+	(WaitState)(0),             // 0: apportion.v1alpha1.WaitState
+	(*GetHistoryRequest)(nil),  // 1: apportion.v1alpha1.GetHistoryRequest
+	(*GetHistoryResponse)(nil), // 2: apportion.v1alpha1.GetHistoryResponse
+	(*HistoryGap)(nil),         // 3: apportion.v1alpha1.HistoryGap
+	(*JobHistory)(nil),         // 4: apportion.v1alpha1.JobHistory
+	(*CauseInterval)(nil),      // 5: apportion.v1alpha1.CauseInterval
+	(*QueueHistory)(nil),       // 6: apportion.v1alpha1.QueueHistory
+	(*QueueSample)(nil),        // 7: apportion.v1alpha1.QueueSample
+	(*QueueAmount)(nil),        // 8: apportion.v1alpha1.QueueAmount
+	(v1.PendingVerdict)(0),     // 9: apportion.v1.PendingVerdict
+	(v1.CheckKind)(0),          // 10: apportion.v1.CheckKind
+	(v1.ReasonCode)(0),         // 11: apportion.v1.ReasonCode
 }
-var file_apportion_v1_history_proto_depIdxs = []int32{
-	3,  // 0: apportion.v1.GetHistoryResponse.gaps:type_name -> apportion.v1.HistoryGap
-	4,  // 1: apportion.v1.GetHistoryResponse.jobs:type_name -> apportion.v1.JobHistory
-	6,  // 2: apportion.v1.GetHistoryResponse.queues:type_name -> apportion.v1.QueueHistory
-	0,  // 3: apportion.v1.JobHistory.state:type_name -> apportion.v1.WaitState
-	5,  // 4: apportion.v1.JobHistory.intervals:type_name -> apportion.v1.CauseInterval
-	9,  // 5: apportion.v1.CauseInterval.verdict:type_name -> apportion.v1.PendingVerdict
-	10, // 6: apportion.v1.CauseInterval.check:type_name -> apportion.v1.CheckKind
-	11, // 7: apportion.v1.CauseInterval.code:type_name -> apportion.v1.ReasonCode
-	7,  // 8: apportion.v1.QueueHistory.samples:type_name -> apportion.v1.QueueSample
-	8,  // 9: apportion.v1.QueueSample.amounts:type_name -> apportion.v1.QueueAmount
+var file_apportion_v1alpha1_history_proto_depIdxs = []int32{
+	3,  // 0: apportion.v1alpha1.GetHistoryResponse.gaps:type_name -> apportion.v1alpha1.HistoryGap
+	4,  // 1: apportion.v1alpha1.GetHistoryResponse.jobs:type_name -> apportion.v1alpha1.JobHistory
+	6,  // 2: apportion.v1alpha1.GetHistoryResponse.queues:type_name -> apportion.v1alpha1.QueueHistory
+	0,  // 3: apportion.v1alpha1.JobHistory.state:type_name -> apportion.v1alpha1.WaitState
+	5,  // 4: apportion.v1alpha1.JobHistory.intervals:type_name -> apportion.v1alpha1.CauseInterval
+	9,  // 5: apportion.v1alpha1.CauseInterval.verdict:type_name -> apportion.v1.PendingVerdict
+	10, // 6: apportion.v1alpha1.CauseInterval.check:type_name -> apportion.v1.CheckKind
+	11, // 7: apportion.v1alpha1.CauseInterval.code:type_name -> apportion.v1.ReasonCode
+	7,  // 8: apportion.v1alpha1.QueueHistory.samples:type_name -> apportion.v1alpha1.QueueSample
+	8,  // 9: apportion.v1alpha1.QueueSample.amounts:type_name -> apportion.v1alpha1.QueueAmount
 	10, // [10:10] is the sub-list for method output_type
 	10, // [10:10] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
@@ -944,29 +945,27 @@ var file_apportion_v1_history_proto_depIdxs = []int32{
 	0,  // [0:10] is the sub-list for field type_name
 }
 
-func init() { file_apportion_v1_history_proto_init() }
-func file_apportion_v1_history_proto_init() {
-	if File_apportion_v1_history_proto != nil {
+func init() { file_apportion_v1alpha1_history_proto_init() }
+func file_apportion_v1alpha1_history_proto_init() {
+	if File_apportion_v1alpha1_history_proto != nil {
 		return
 	}
-	file_apportion_v1_explain_proto_init()
-	file_apportion_v1_reason_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_history_proto_rawDesc), len(file_apportion_v1_history_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1alpha1_history_proto_rawDesc), len(file_apportion_v1alpha1_history_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_apportion_v1_history_proto_goTypes,
-		DependencyIndexes: file_apportion_v1_history_proto_depIdxs,
-		EnumInfos:         file_apportion_v1_history_proto_enumTypes,
-		MessageInfos:      file_apportion_v1_history_proto_msgTypes,
+		GoTypes:           file_apportion_v1alpha1_history_proto_goTypes,
+		DependencyIndexes: file_apportion_v1alpha1_history_proto_depIdxs,
+		EnumInfos:         file_apportion_v1alpha1_history_proto_enumTypes,
+		MessageInfos:      file_apportion_v1alpha1_history_proto_msgTypes,
 	}.Build()
-	File_apportion_v1_history_proto = out.File
-	file_apportion_v1_history_proto_goTypes = nil
-	file_apportion_v1_history_proto_depIdxs = nil
+	File_apportion_v1alpha1_history_proto = out.File
+	file_apportion_v1alpha1_history_proto_goTypes = nil
+	file_apportion_v1alpha1_history_proto_depIdxs = nil
 }
