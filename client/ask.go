@@ -210,11 +210,11 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 	}
 	compiled, err := compile()
 	if err != nil {
-		return nil, failure(err)
+		return nil, failure(decode.InInput(err, "input."))
 	}
 	session, err := wire.Open(compiled, policy, wire.Options{Stop: stop, Beside: processor.Beside})
 	if err != nil {
-		return nil, failure(err)
+		return nil, failure(decode.InInput(err, "input."))
 	}
 	if err := session.Edit(in.GetEdits(), "input."); err != nil {
 		return nil, failure(err)

@@ -153,7 +153,7 @@ func (d *decision) reserve() (err error) {
 // open opens the session and begins the record.
 func (d *decision) open() (err error) {
 	if d.opened, err = d.call.open(d.ctx, d.input, d.progress, d.seen, d.steps); err != nil {
-		return err
+		return decode.InInput(err, "input.")
 	}
 	if err := d.edit(); err != nil {
 		return err

@@ -31,6 +31,11 @@ func (v *conversation) open() error {
 	v.seen = v.server.watchSession(ctx, open.GetInput().GetPolicyName(), r)
 	v.seen.Edits = open.GetInput().GetEdits()
 	digest, err := v.openOn(open, r)
+	if open.GetChunked() == nil {
+		err = decode.InInput(err, "open.input.")
+	} else {
+		err = decode.Rooted(err, "open.input.", "policy")
+	}
 	if err == nil {
 		v.session.Texts(open.GetInput().GetTexts())
 		v.seen.Texts = open.GetInput().GetTexts()

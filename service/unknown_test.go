@@ -92,11 +92,11 @@ func TestAFieldThatIsNotKnownIsRefusedOnEveryWay(t *testing.T) {
 			_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
 			return err
 		}},
-		"a snapshot": {"snapshot.jobs[3].groups[0].tasks[0].77", func(n protowire.Number) error {
+		"a snapshot": {"input.snapshot.jobs[3].groups[0].tasks[0].77", func(n protowire.Number) error {
 			_, err := r.Explain(t.Context(), &apportionv1.ExplainRequest{Input: inline(odd(n))})
 			return err
 		}},
-		"a snapshot for sums": {"snapshot.jobs[3].groups[0].tasks[0].77", func(n protowire.Number) error {
+		"a snapshot for sums": {"input.snapshot.jobs[3].groups[0].tasks[0].77", func(n protowire.Number) error {
 			_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inline(odd(n))})
 			return err
 		}},
@@ -119,7 +119,7 @@ func TestAFieldThatIsNotKnownIsRefusedOnEveryWay(t *testing.T) {
 		"an upload of a change": {"change.queues[0].77", func(n protowire.Number) error {
 			return upload(&apportionv1.UploadHeader{BaseDigest: base}, changed(n))
 		}},
-		"a session": {"snapshot.jobs[3].groups[0].tasks[0].77", func(n protowire.Number) error {
+		"a session": {"open.input.snapshot.jobs[3].groups[0].tasks[0].77", func(n protowire.Number) error {
 			return session(&apportionv1.OpenSession{Input: inline(odd(n))})
 		}},
 		"the chunks of a session": {"snapshot.jobs[3].groups[0].tasks[0].77", func(n protowire.Number) error {

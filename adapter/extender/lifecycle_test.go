@@ -189,7 +189,7 @@ func TestAPushThatCannotBeDecidedAboutLeavesEverythingToVolcano(t *testing.T) {
 	b.asked("onSessionOpen", broken)
 	require.False(t, b.overused())
 	require.Equal(t, map[string]float64{"refused_push queueOverused ": 1}, b.counts("apportion_extender_abstentions_total"))
-	require.Contains(t, log.String(), "nodes[0].allocatable.amount")
+	require.Contains(t, log.String(), "nodes[0].allocatable.amounts")
 }
 
 func TestWhatIsNotVolcanosIsRefused(t *testing.T) {

@@ -96,7 +96,7 @@ func of[Q interface {
 		}
 		session, basis, err := e.open(request.GetInput())
 		if err != nil {
-			return nil, err
+			return nil, decode.InInput(err, "input.")
 		}
 		said, err := method.Ask(session, m.Name, steps)
 		if err != nil {

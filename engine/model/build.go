@@ -64,19 +64,19 @@ func (b *Builder) fill(row *resource.Row, a *Amounts, may bound, path func(strin
 			if b.undimensioned {
 				continue
 			}
-			b.faults.Add(path(field)+".dimension", "no dimension %d, there are %d", given, b.known)
+			b.faults.Add(path(field)+".dimensions", "no dimension %d, there are %d", given, b.known)
 			continue
 		}
 		d := b.index[given]
 		switch {
 		case row.Has.Has(d):
-			b.faults.Add(path(field)+".dimension", "dimension %q is given twice", b.m.Dims.Name(d))
+			b.faults.Add(path(field)+".dimensions", "dimension %q is given twice", b.m.Dims.Name(d))
 		case math.IsNaN(x):
-			b.faults.Add(path(field)+".amount", "%s is not a number", b.m.Dims.Name(d))
+			b.faults.Add(path(field)+".amounts", "%s is not a number", b.m.Dims.Name(d))
 		case x < 0:
-			b.faults.Add(path(field)+".amount", "%s is negative: %g", b.m.Dims.Name(d), x)
+			b.faults.Add(path(field)+".amounts", "%s is negative: %g", b.m.Dims.Name(d), x)
 		case math.IsInf(x, 1) && may == limited:
-			b.faults.Add(path(field)+".amount", "%s is unlimited, which only capability may be", b.m.Dims.Name(d))
+			b.faults.Add(path(field)+".amounts", "%s is unlimited, which only capability may be", b.m.Dims.Name(d))
 		default:
 			// Adding 0 turns a negative zero into zero.
 			row.Set(d, x+0)

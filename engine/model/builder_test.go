@@ -60,11 +60,11 @@ func TestViolationsAreAllNamedByPath(t *testing.T) {
 				})
 			},
 			[]string{
-				"queues[2].capability.dimension: no dimension 3, there are 3",
-				"queues[2].guarantee.amount: memory is negative: -1",
-				"queues[2].guarantee.amount: gpu is not a number",
-				"queues[2].guarantee.amount: cpu is unlimited, which only capability may be",
-				`queues[2].deserved.dimension: dimension "memory" is given twice`,
+				"queues[2].capability.dimensions: no dimension 3, there are 3",
+				"queues[2].guarantee.amounts: memory is negative: -1",
+				"queues[2].guarantee.amounts: gpu is not a number",
+				"queues[2].guarantee.amounts: cpu is unlimited, which only capability may be",
+				`queues[2].deserved.dimensions: dimension "memory" is given twice`,
 			},
 		},
 		"more dimensions than amounts": {
@@ -94,7 +94,7 @@ func TestViolationsAreAllNamedByPath(t *testing.T) {
 			},
 			[]string{
 				"jobs[0].groups[0].tasks[0].node: no node 2, there are 2 nodes",
-				"jobs[0].groups[0].tasks[0].detail.request.amount: cpu is negative: -3",
+				"jobs[0].groups[0].tasks[0].detail.request.amounts: cpu is negative: -3",
 			},
 		},
 		"two tasks of one uid": {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,6 +84,38 @@ func (f *Fault) Without(prefix string) *Fault {
 	}
 	out.Field = strings.TrimPrefix(out.Field, prefix)
 	return &out
+}
+
+// Rooted returns an error about the parts of an input with a prefix before their paths, so that each begins at the root of the request. Other
+// paths, which begin with no field of these names, stay.
+func Rooted(err error, prefix string, fields ...string) error {
+	fault, ok := errors.AsType[*Fault](err)
+	if !ok {
+		return err
+	}
+	root := func(path string) string {
+		first, _, _ := strings.Cut(path, ".")
+		if slices.Contains(fields, first) {
+			return prefix + path
+		}
+		return path
+	}
+	out := *fault
+	out.Field = root(out.Field)
+	if out.Violations != nil {
+		out.Violations = Prefixed(out.Violations, "")
+		for i := range out.Violations.Violations {
+			path := &out.Violations.Violations[i].Path
+			*path = root(*path)
+		}
+		out.Text = out.Violations.Error()
+	}
+	return &out
+}
+
+// InInput is Rooted for an input whose parts the request holds.
+func InInput(err error, prefix string) error {
+	return Rooted(err, prefix, "snapshot", "change", "policy")
 }
 
 // Invalid returns an INVALID_ARGUMENT with the given violations.

@@ -203,7 +203,7 @@ var flaws = []func(c *apportionv1.Change, n int) string{
 	},
 	func(c *apportionv1.Change, _ int) string {
 		c.Nodes = append(c.Nodes, &apportionv1.Node{Name: "flawed", Allocatable: &apportionv1.Resource{Dimensions: []uint32{999}, Amounts: []float64{1}}})
-		return fmt.Sprintf("change.nodes[%d].allocatable.dimension", len(c.GetNodes())-1)
+		return fmt.Sprintf("change.nodes[%d].allocatable.dimensions", len(c.GetNodes())-1)
 	},
 }
 

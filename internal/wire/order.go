@@ -120,7 +120,12 @@ func (s *Session) claimantTask(q *apportionv1.OrderStep, faults *model.Error) mo
 		faults.Add("claimant", "tasks are ordered for a task, not for a queue")
 		return model.None
 	}
-	return only(s.selectTasks(selection, path, faults))
+	var own model.Error
+	task := only(s.selectTasks(selection, path, &own))
+	for _, v := range own.Violations {
+		faults.Add(path, "%s", v.Detail) // The field holds one task, and no selection.
+	}
+	return task
 }
 
 // ordered sorts items, each named once, and returns ties, pairs, and whether there is an order at all. If once is not nil and sorts them,

@@ -303,7 +303,7 @@ func TestEveryFaultyStepNamesItsFields(t *testing.T) {
 		`order { jobs {} claimant_task: 0 }`:                                 `order.claimant: jobs have no order as victims`,
 		`order { queues {} claimant_task: 0 }`:                               `order.claimant: queues are ordered for a queue, not for a task`,
 		`order { tasks {} claimant_queue: 0 }`:                               `order.claimant: tasks are ordered for a task, not for a queue`,
-		`order { tasks {} claimant_task_uid: "x" }`:                          `order.claimant_task_uid.names[0]: no task "x"`,
+		`order { tasks {} claimant_task_uid: "x" }`:                          `order.claimant_task_uid: no task "x"`,
 		`order { tasks { indices: [1, 2, 1] } }`:                             `order.tasks: 1 is named twice`,
 		`nodes { nodes { indices: 2 names: "x" } }`:                          `nodes.nodes.indices[0]: no node 2, there are 2`,
 		`set_status { tasks { names: "t0" } }`:                               `set_status.status: no status 0`,

@@ -225,13 +225,18 @@ func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault erro
 	case e.StepsDigest != "":
 		return nil, skipNoSteps, nil
 	}
+	prefix := "input."
+	if e.Session != "" {
+		prefix = "open.input."
+	}
 	m, policy, why, fault := r.basis(e)
 	if why == "" && fault == nil {
 		if session, fault = wire.Open(m, policy, wire.Options{}); fault == nil {
 			session.Texts(e.Texts)
-			fault = edited(session, e)
+			fault = edited(session, e, prefix)
 		}
 	}
+	fault = decode.InInput(fault, prefix)
 	if e.Session != "" {
 		if r.sessions == nil {
 			r.sessions = map[string]*replayed{}
@@ -241,15 +246,11 @@ func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault erro
 	return session, why, fault
 }
 
-// edited makes the edits of an entry.
-func edited(session *wire.Session, e *Entry) error {
+// edited makes the edits of an entry. A prefix leads to them.
+func edited(session *wire.Session, e *Entry, prefix string) error {
 	edits, err := readJSON[apportionv1.Edit](e.Edits)
 	if err != nil {
 		return err
-	}
-	prefix := "input."
-	if e.Session != "" {
-		prefix = "open.input."
 	}
 	return session.Edit(edits, prefix)
 }

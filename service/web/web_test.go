@@ -216,7 +216,7 @@ func TestErrorsAreThoseOfTheContract(t *testing.T) {
 	}{
 		"no such policy": {shares, strings.Replace(small, "cluster", "none", 1), 404, "not_found", "POLICY_NOT_FOUND", `no policy "none"`},
 		"bad snapshot": {
-			shares, strings.Replace(small, `"queue":"ml"`, `"queue":"x"`, 1), 400, "invalid_argument", "INVALID_SNAPSHOT", "snapshot.jobs[0].queue",
+			shares, strings.Replace(small, `"queue":"ml"`, `"queue":"x"`, 1), 400, "invalid_argument", "INVALID_SNAPSHOT", "input.snapshot.jobs[0].queue",
 		},
 		"not held": {
 			shares, `{"input":{"snapshotDigest":"sha256:` + strings.Repeat("0", 64) + `","policyName":"cluster"}}`,

@@ -24,12 +24,15 @@ import (
 )
 
 // entityPath matches paths of a queue, job or node of a snapshot, and of a field of it.
-var entityPath = regexp.MustCompile(`^(?:open\.)?(?:input\.)?snapshot\.(queue|job|node)s\[(\d{1,9})\]\.?(.*)$`)
+var entityPath = regexp.MustCompile(`^snapshot\.(queue|job|node)s\[(\d{1,9})\]\.?(.*)$`)
 
 // place returns the path of a warning or a violation in readable form. `snapshot.queues[3].capability` is `cluster.yaml:12: queue research:
 // capability` in manifests, and `snapshot.yaml: queues[3] (research): capability` in a snapshot of the contract. Other paths of the
 // snapshot are the name of its file; paths of a policy stay as they are.
 func (in *Loaded) place(path string) string {
+	if at := strings.Index(path, "input.snapshot"); at == 0 || at > 0 && path[:at] == "open." {
+		path = path[at+len("input."):]
+	}
 	match := entityPath.FindStringSubmatch(path)
 	if match == nil {
 		if path == "snapshot" || strings.HasPrefix(path, "snapshot.") {
