@@ -203,7 +203,7 @@ func TestFaultsOfTheInputAreTheSameEverywhere(t *testing.T) {
 			listed, total := client.Violations(err)
 			require.Equal(t, 2, total)
 			require.Contains(t, listed, client.Violation{Path: "input.snapshot.jobs[0].queue", Detail: `no queue "b"`})
-			require.Contains(t, client.Describe(err), `snapshot.jobs[0].queue: no queue "b"`)
+			require.Contains(t, client.Describe(err), `input.snapshot.jobs[0].queue: no queue "b"`)
 
 			_, err = c.Shares(t.Context(), client.Input{Snapshot: snapshot}, client.SharesQuestion{})
 			require.Equal(t, apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, client.Reason(err))

@@ -57,7 +57,13 @@ func drawFields(t *rapid.T, m protoreflect.Message) {
 		case rapid.IntRange(0, 2).Draw(t, name+" absent") == 0:
 		case f.IsList():
 			for range rapid.IntRange(0, 1).Draw(t, name) {
-				m.Mutable(f).List().Append(drawScalar(t, f))
+				drawn := protoreflect.Value{}
+				if f.Message() != nil {
+					drawn = protoreflect.ValueOfMessage(drawMessage(t, f).ProtoReflect())
+				} else {
+					drawn = drawScalar(t, f)
+				}
+				m.Mutable(f).List().Append(drawn)
 			}
 		case f.Message() != nil:
 			drawn := drawMessage(t, f)
@@ -85,6 +91,12 @@ func drawMessage(t *rapid.T, f protoreflect.FieldDescriptor) proto.Message {
 		return drawNewJob(t)
 	case "apportion.v1.Change":
 		return drawSnapshotChange(t)
+	case "apportion.v1.Edit":
+		e := &apportionv1.Edit{}
+		drawFields(t, e.ProtoReflect())
+		return e
+	case "apportion.v1.Ref":
+		return &apportionv1.Ref{Name: rapid.SampledFrom([]string{"web", "ml", "attic", "web/shop", "ml/train", "n1", "nothing"}).Draw(t, "ref")}
 	case "apportion.v1.PastJobs":
 		return drawPastJobs(t)
 	}
@@ -167,6 +179,8 @@ func drawScalar(t *rapid.T, f protoreflect.FieldDescriptor) protoreflect.Value {
 		return protoreflect.ValueOfUint64(rapid.Uint64Range(0, 9).Draw(t, name))
 	case protoreflect.Int64Kind:
 		return protoreflect.ValueOfInt64(rapid.Int64Range(0, 3).Draw(t, name))
+	case protoreflect.DoubleKind:
+		return protoreflect.ValueOfFloat64(float64(rapid.IntRange(0, 3).Draw(t, name)))
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString(rapid.SampledFrom([]string{"web", "ml/train-0", "cpu"}).Draw(t, name))
 	default:

@@ -173,5 +173,5 @@ func ExampleViolations() {
 	_, err = client.InProcess().Shares(context.Background(), in, client.SharesQuestion{})
 	violations, total := client.Violations(err)
 	fmt.Println(total, violations[0].Path, violations[0].Detail)
-	// Output: 1 snapshot.jobs[0].queue no queue "biuld"
+	// Output: 1 input.snapshot.jobs[0].queue no queue "biuld"
 }

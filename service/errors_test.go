@@ -73,13 +73,13 @@ func TestAFaultyRequestNamesItsField(t *testing.T) {
 			"a snapshot with two faults", shares, `input { snapshot { queues { name: "a" } queues { name: "a" } jobs { uid: "j" queue: "b" } } policy {} }`,
 			codes.InvalidArgument, "INVALID_SNAPSHOT",
 			map[string]string{"violations": "2"},
-			[]string{`snapshot.queues[1].name: queue "a" is queues[0] already`, `snapshot.jobs[0].queue: no queue "b"`},
+			[]string{`input.snapshot.queues[1].name: queue "a" is queues[0] already`, `input.snapshot.jobs[0].queue: no queue "b"`},
 		},
 		{
 			"a policy with a nameless plugin", shares, `input { snapshot {} policy { tiers { plugins {} } } }`,
 			codes.InvalidArgument, "INVALID_POLICY",
 			map[string]string{"violations": "1"},
-			[]string{"policy.tiers[0].plugins[0].plugin: the plugin has no kind that this version supports"},
+			[]string{"input.policy.tiers[0].plugins[0].plugin: the plugin has no kind that this version supports"},
 		},
 		{
 			"a selection of what is not there", shares, whole + `shares { queues { indices: 3 names: "x" } }`,
@@ -123,7 +123,7 @@ func TestManyViolationsAreCountedAndTheFirstFewAreListedWithinAHeader(t *testing
 	require.Less(t, size, 4<<10)
 	require.Greater(t, len(violations), 20)
 	require.LessOrEqual(t, len(violations), 50)
-	require.Equal(t, `snapshot.jobs[0].queue: no queue "`+strings.Repeat("q", 100)+`"`, violations[0])
+	require.Equal(t, `input.snapshot.jobs[0].queue: no queue "`+strings.Repeat("q", 100)+`"`, violations[0])
 }
 
 func TestAnAnswerThatIsTooLargeSaysWhatToNarrow(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/wire/method"
 )
 
 // TestThePathsOfViolationsBeginAtTheRequest resolves each path in a recorded status from the request of its call: a typed client can, too.
@@ -21,12 +22,15 @@ import (
 func TestThePathsOfViolationsBeginAtTheRequest(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(checkedIn, "*", "*", "*.json"))
 	require.NoError(t, err)
-	resolved := map[string]bool{}
+	resolved, inputs := map[string]bool{}, map[string]protoreflect.MessageDescriptor{}
+	for _, call := range method.Calls() {
+		inputs[string(call.Name())] = call.Input()
+	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		name := filepath.Base(filepath.Dir(filepath.Dir(file)))
-		roots := []protoreflect.MessageDescriptor{service().Methods().ByName(protoreflect.Name(name)).Input()}
+		roots := []protoreflect.MessageDescriptor{inputs[name]}
 		switch name {
 		case "UploadSnapshot":
 			roots = append(roots, (&apportionv1.Input{}).ProtoReflect().Descriptor())
