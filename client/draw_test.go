@@ -155,7 +155,8 @@ func drawSnapshotChange(t *rapid.T) *apportionv1.Change {
 		}}
 	}
 	if rapid.Bool().Draw(t, "set what Kueue has") {
-		change.Kueue = drawKueue(t)
+		cohorts, flavors := drawKueue(t)
+		change.Queues, change.NodeSets = append(change.Queues, cohorts...), append(change.NodeSets, flavors...)
 	}
 	if rapid.Bool().Draw(t, "update task") {
 		change.Tasks = []*apportionv1.TaskUpdate{{

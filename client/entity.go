@@ -41,8 +41,10 @@ type Queue struct {
 	Budget *Budget
 	// Owners are those of jobs of a queue without children.
 	Owners []OwnerUsage
-	// Kueue is what the policy `kueue` reads of the queue, a ClusterQueue; it is not copied. Nil: a queue without quota.
-	Kueue *apportionv1.KueueQueue
+	// Kueue is what the policy `kueue` reads of the queue, a ClusterQueue or a Cohort. Nil: a queue without quota. Its amounts refer to
+	// Dimensions.
+	Kueue      *apportionv1.KueueQueue
+	Dimensions []string
 	// Created breaks ties, older first.
 	Created time.Time
 }
@@ -88,6 +90,8 @@ type NodeSet struct {
 	ToleratesCordon bool
 	// Fixed: the rule goes by what each node has for itself, such as its name. No node that is added is in the set, whatever it is like.
 	Fixed bool
+	// Flavor makes the set a flavor of the policy `kueue`; it is not copied. Nil: it is none.
+	Flavor *apportionv1.KueueFlavor
 }
 
 // Job is a set of tasks that are admitted together.
@@ -111,8 +115,9 @@ type Job struct {
 	ExpectedRuntime time.Duration
 	// Owner is charged for the usage of the job within its queue; take it from the authenticated user.
 	Owner string
-	// Kueue is what the policy `kueue` reads of the job, a Workload; it is not copied. Nil: the policy does not know the job.
-	Kueue *apportionv1.KueueWorkload
+	// Kueue is what the policy `kueue` reads of the job, a Workload. Nil: the policy does not know the job. Its amounts refer to Dimensions.
+	Kueue      *apportionv1.KueueWorkload
+	Dimensions []string
 	// Created breaks ties, older first.
 	Created time.Time
 	Groups  []Group

@@ -12,29 +12,28 @@ import (
 
 // largeKueue returns 10,000 workloads, of which half hold quota, on 1,000 queues in 100 cohorts of one tree.
 func largeKueue() *apportionv1.Snapshot {
-	s := &apportionv1.Snapshot{Dimensions: []string{"cpu", "memory"}, Kueue: &apportionv1.KueueSnapshot{
-		Flavors: []*apportionv1.KueueFlavor{{Name: "f"}},
-	}}
-	for i := range 100 {
-		s.Kueue.Cohorts = append(s.Kueue.Cohorts, &apportionv1.KueueCohort{Name: fmt.Sprint("c", i), Parent: "root"})
+	cpu := func(amount float64) *apportionv1.Resource {
+		return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{amount}}
+	}
+	s := &apportionv1.Snapshot{
+		Dimensions: []string{"cpu", "memory"}, NodeSets: []*apportionv1.NodeSet{{Name: "f", Flavor: &apportionv1.KueueFlavor{}}},
 	}
 	for i := range 1000 {
-		s.Queues = append(s.Queues, &apportionv1.Queue{Name: fmt.Sprint("q", i), Kueue: &apportionv1.KueueQueue{
-			Cohort: fmt.Sprint("c", i/10), Groups: []*apportionv1.KueueResourceGroup{{
-				CoveredResources: []string{"cpu"}, Flavors: []*apportionv1.KueueFlavorQuotas{{
-					Name: "f", Resources: []*apportionv1.KueueQuota{{Name: "cpu", Nominal: 8000}},
-				}},
-			}},
+		s.Queues = append(s.Queues, &apportionv1.Queue{Name: fmt.Sprint("q", i), Parent: fmt.Sprint("c", i/10), Kueue: &apportionv1.KueueQueue{
+			Quotas: []*apportionv1.Quota{{NodeSet: "f", Nominal: cpu(8000)}},
 		}})
 	}
+	for i := range 100 {
+		s.Queues = append(s.Queues, &apportionv1.Queue{
+			Name: fmt.Sprint("c", i), Parent: "root", Kueue: &apportionv1.KueueQueue{Cohort: true},
+		})
+	}
 	for i := range 10_000 {
-		w := &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{{
-			Name: "main", Count: 1, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: 1000}},
-		}}}
+		set := &apportionv1.KueuePodSet{Name: "main", Count: 1, Request: cpu(1000)}
+		w := &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{set}}
 		if i < 5000 {
-			w.ReserveTime, w.Admission = new(int64(1)), &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{{
-				Name: "main", Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "f", Amount: new(int64(1000))}},
-			}}}
+			w.ReserveTime, w.Admitted = new(int64(1)), true
+			set.Uses = []*apportionv1.FlavorUse{{NodeSet: "f", Used: cpu(1000)}}
 		}
 		s.Jobs = append(s.Jobs, &apportionv1.Job{Uid: fmt.Sprint("w", i), Name: fmt.Sprint("w", i), Queue: fmt.Sprint("q", i%1000), Kueue: w})
 	}

@@ -9,47 +9,51 @@ import (
 // Two flavors of GPUs, which exist or not.
 var drawnFlavors = []string{"a100", "h100"}
 
-func drawKueue(t *rapid.T) *apportionv1.KueueSnapshot {
-	out := &apportionv1.KueueSnapshot{Cohorts: []*apportionv1.KueueCohort{{Name: "all"}}}
+// drawDimension draws the name of the one dimension of drawn amounts.
+func drawDimension(t *rapid.T) []string {
+	return []string{rapid.SampledFrom([]string{"cpu", "memory", "nvidia.com/gpu"}).Draw(t, "dimension")}
+}
+
+// drawKueue draws cohorts and flavors.
+func drawKueue(t *rapid.T) (cohorts []*apportionv1.Queue, flavors []*apportionv1.NodeSet) {
 	for _, name := range drawnFlavors {
 		if rapid.IntRange(0, 3).Draw(t, name) > 0 {
-			out.Flavors = append(out.Flavors, &apportionv1.KueueFlavor{Name: name})
+			flavors = append(flavors, &apportionv1.NodeSet{Name: name, Flavor: &apportionv1.KueueFlavor{}})
 		}
 	}
-	if rapid.Bool().Draw(t, "check") {
-		out.Checks = []*apportionv1.KueueCheck{{Name: "capacity", Active: rapid.Bool().Draw(t, "active")}}
-	}
-	return out
+	return []*apportionv1.Queue{{Name: "all", Kueue: &apportionv1.KueueQueue{
+		Cohort: true, Weight: new(float64(rapid.IntRange(1, 3).Draw(t, "weight"))),
+	}}}, flavors
+}
+
+// cpuOf is an amount of the first dimension.
+func cpuOf(t *rapid.T, most int64, label string) *apportionv1.Resource {
+	return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{float64(rapid.Int64Range(0, most).Draw(t, label))}}
 }
 
 func drawKueueQueue(t *rapid.T) *apportionv1.KueueQueue {
-	group := &apportionv1.KueueResourceGroup{CoveredResources: []string{"cpu"}}
-	for _, name := range drawnFlavors {
-		group.Flavors = append(group.Flavors, &apportionv1.KueueFlavorQuotas{
-			Name: name, Resources: []*apportionv1.KueueQuota{{Name: "cpu", Nominal: rapid.Int64Range(0, 9000).Draw(t, "nominal")}},
-		})
-	}
-	return &apportionv1.KueueQueue{
-		Cohort: rapid.SampledFrom([]string{"", "all", "others"}).Draw(t, "cohort"), Groups: []*apportionv1.KueueResourceGroup{group},
+	out := &apportionv1.KueueQueue{
 		Preemption: &apportionv1.KueuePreemption{
 			ReclaimWithinCohort: apportionv1.KueueChoice_KUEUE_CHOICE_ANY,
 			WithinClusterQueue:  apportionv1.KueueChoice_KUEUE_CHOICE_LOWER_PRIORITY,
 		},
 		Strict: rapid.Bool().Draw(t, "strict"),
 	}
+	for _, name := range drawnFlavors {
+		out.Quotas = append(out.Quotas, &apportionv1.Quota{NodeSet: name, Nominal: cpuOf(t, 9000, "nominal")})
+	}
+	if rapid.Bool().Draw(t, "check") {
+		out.Checks = []*apportionv1.KueueCheck{{Name: "capacity", Active: new(rapid.Bool().Draw(t, "active"))}}
+	}
+	return out
 }
 
 func drawKueueWorkload(t *rapid.T) *apportionv1.KueueWorkload {
-	out := &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{{
-		Name: "main", Count: 2, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: rapid.Int64Range(0, 6000).Draw(t, "cpu")}},
-	}}}
+	set := &apportionv1.KueuePodSet{Name: "main", Count: 2, Request: cpuOf(t, 6000, "cpu")}
+	out := &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{set}}
 	if rapid.Bool().Draw(t, "admitted") {
-		out.ReserveTime = new(rapid.Int64Range(1, 9).Draw(t, "reserved"))
-		out.Admission = &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{{
-			Name: "main", Usages: []*apportionv1.KueueFlavoredUsage{{
-				Resource: "cpu", Flavor: rapid.SampledFrom(drawnFlavors).Draw(t, "flavor"), Amount: new(rapid.Int64Range(0, 6000).Draw(t, "used")),
-			}},
-		}}}
+		out.ReserveTime, out.Admitted = new(rapid.Int64Range(1, 9).Draw(t, "reserved")), true
+		set.Uses = []*apportionv1.FlavorUse{{NodeSet: rapid.SampledFrom(drawnFlavors).Draw(t, "flavor"), Used: cpuOf(t, 6000, "used")}}
 	}
 	return out
 }

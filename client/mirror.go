@@ -62,8 +62,6 @@ type contents struct {
 	total   []byte
 	// memory is the encoded memory, nil for none.
 	memory []byte
-	// kueue is the encoded part for the policy kueue, empty for none.
-	kueue []byte
 	// pods are the encoded rules on other pods, nil for none.
 	pods  []byte
 	names []string

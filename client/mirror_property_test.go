@@ -29,8 +29,10 @@ type twin struct {
 	asOf   time.Time
 	total  client.Resources
 	memory *client.Memory
-	kueue  *apportionv1.KueueSnapshot
 }
+
+// setNames are those of node sets, and of the flavors that quotas name.
+var setNames = append([]string{"s0", "s1"}, drawnFlavors...)
 
 func newTwin() *twin {
 	return &twin{
@@ -68,7 +70,6 @@ func (w *twin) snapshot(t require.TestingT) *apportionv1.Snapshot {
 	if w.memory != nil {
 		s.Memory(*w.memory)
 	}
-	s.Kueue(w.kueue)
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		s.Node(w.nodes[name])
 	}
@@ -125,7 +126,7 @@ func drawUsage(t *rapid.T, label string) client.Usage {
 func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 	var err error
 	switch rapid.SampledFrom([]string{
-		"node", "node", "remove node", "queue", "remove queue", "set", "remove set", "job", "job", "job", "remove job", "task", "task", "task", "clock", "total", "memory", "kueue", "again",
+		"node", "node", "remove node", "queue", "remove queue", "set", "remove set", "job", "job", "job", "remove job", "task", "task", "task", "clock", "total", "memory", "again",
 	}).Draw(t, "edit") {
 	case "node":
 		n := client.Node{Name: rapid.SampledFrom(nodeNames).Draw(t, "node"), Allocatable: drawResources(t, "allocatable")}
@@ -150,7 +151,8 @@ func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 			q.Budget = &client.Budget{Kind: apportionv1.BudgetKind_BUDGET_KIND_HARD, Amount: drawUsage(t, "budget"), Spent: drawUsage(t, "spent")}
 		}
 		if rapid.Bool().Draw(t, "of Kueue") {
-			q.Kueue = drawKueueQueue(t)
+			q.Kueue, q.Dimensions = drawKueueQueue(t), drawDimension(t)
+			q.Parent = rapid.SampledFrom([]string{"", "all", "others"}).Draw(t, "cohort")
 		}
 		w.queues[q.Name] = q
 		err = m.SetQueue(q)
@@ -167,12 +169,15 @@ func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 		}
 	case "set":
 		set := client.NodeSet{
-			Name: rapid.SampledFrom([]string{"s0", "s1"}).Draw(t, "set"), Nodes: rapid.SliceOfDistinct(rapid.SampledFrom(nodeNames), rapid.ID).Draw(t, "members"),
+			Name: rapid.SampledFrom(setNames).Draw(t, "set"), Nodes: rapid.SliceOfDistinct(rapid.SampledFrom(nodeNames), rapid.ID).Draw(t, "members"),
+		}
+		if rapid.Bool().Draw(t, "a flavor") {
+			set.Flavor = &apportionv1.KueueFlavor{NodeLabels: []*apportionv1.KueueLabel{{Key: "gpu", Value: rapid.SampledFrom(drawnFlavors).Draw(t, "label")}}}
 		}
 		w.sets[set.Name] = set
 		err = m.SetNodeSet(set)
 	case "remove set":
-		name := rapid.SampledFrom([]string{"s0", "s1"}).Draw(t, "set")
+		name := rapid.SampledFrom(setNames).Draw(t, "set")
 		_, there := w.sets[name]
 		require.Equal(t, there, m.RemoveNodeSet(name) == nil)
 		delete(w.sets, name)
@@ -208,12 +213,6 @@ func (w *twin) edit(t *rapid.T, m *client.Mirror) {
 			}
 		}
 		err = m.SetMemory(w.memory)
-	case "kueue":
-		w.kueue = nil
-		if rapid.Bool().Draw(t, "given") {
-			w.kueue = drawKueue(t)
-		}
-		err = m.SetKueue(w.kueue)
 	case "again":
 		err = m.Replace(w.snapshot(t))
 		w.settle()
@@ -228,7 +227,7 @@ func (w *twin) editJob(t *rapid.T, m *client.Mirror) {
 		Phase: rapid.SampledFrom([]apportionv1.JobPhase{0, apportionv1.JobPhase_JOB_PHASE_RUNNING}).Draw(t, "phase"),
 	}
 	if rapid.Bool().Draw(t, "of Kueue") {
-		job.Kueue = drawKueueWorkload(t)
+		job.Kueue, job.Dimensions = drawKueueWorkload(t), drawDimension(t)
 	}
 	for g := range rapid.IntRange(1, 2).Draw(t, "groups") {
 		group := client.Group{Role: fmt.Sprint(g), Request: drawResources(t, "request"), Pending: uint32(rapid.IntRange(0, 1).Draw(t, "counted"))}

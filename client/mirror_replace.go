@@ -5,6 +5,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // Replace replaces the cluster by a whole snapshot, which is not modified. Equal entities are not sent again: a scheduler that builds a
@@ -29,9 +30,6 @@ func (m *Mirror) Replace(snapshot *apportionv1.Snapshot) error {
 		return err
 	}
 	if err := m.setMemory(translated(&r, snapshot.GetMemory(), memoryDimensions)); err != nil {
-		return err
-	}
-	if err := m.setKueue(snapshot.GetKueue()); err != nil {
 		return err
 	}
 	if err := m.setPods(snapshot.GetPods()); err != nil {
@@ -85,6 +83,7 @@ func (r *replacement) set() error {
 		}
 		named := NodeSet{
 			Name: set.GetName(), Rule: set.GetRule(), Nodes: nodes, ToleratesCordon: set.GetToleratesCordon(), Fixed: set.GetFixed(),
+			Flavor: set.GetFlavor(),
 		}
 		if err := r.setNodeSet(&named); err != nil {
 			return err
@@ -168,7 +167,7 @@ func queueDimensions(queue *apportionv1.Queue) [][]uint32 {
 	for _, limit := range queue.GetNodeGroupLimits().GetGroups() {
 		lists = append(lists, limit.GetLimit().GetDimensions())
 	}
-	return lists
+	return append(lists, wirekueue.Lists(queue.GetKueue())...)
 }
 
 func jobDimensions(job *apportionv1.Job) [][]uint32 {
@@ -179,5 +178,5 @@ func jobDimensions(job *apportionv1.Job) [][]uint32 {
 			lists = append(lists, task.GetDetail().GetRequest().GetDimensions())
 		}
 	}
-	return lists
+	return append(lists, wirekueue.Lists(job.GetKueue())...)
 }

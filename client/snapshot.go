@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/quantity"
 )
 
@@ -98,7 +101,7 @@ func (s *Snapshot) queue(q *Queue) {
 		NodeGroupAffinity: q.NodeGroupAffinity, FairShareHierarchy: q.FairShareHierarchy,
 		CreateTime: moment(q.Created),
 		Usage:      s.usage(q.Usage), Entitled: s.usage(q.Entitled), Reserved: s.usage(q.Reserved), Budget: s.budget(q.Budget),
-		Owners: s.owners(q.Owners), Kueue: q.Kueue,
+		Owners: s.owners(q.Owners), Kueue: ofKueue(s, path+".kueue", q.Kueue, q.Dimensions),
 	}
 	message.NodeGroupLimits = s.nodeGroupLimits(path, q)
 	switch {
@@ -162,7 +165,9 @@ func (s *Snapshot) Node(nodes ...Node) *Snapshot {
 func (s *Snapshot) NodeSet(sets ...NodeSet) *Snapshot {
 	for i := range sets {
 		set := &sets[i]
-		message := &apportionv1.NodeSet{Name: set.Name, Rule: set.Rule, ToleratesCordon: set.ToleratesCordon, Fixed: set.Fixed}
+		message := &apportionv1.NodeSet{
+			Name: set.Name, Rule: set.Rule, ToleratesCordon: set.ToleratesCordon, Fixed: set.Fixed, Flavor: set.Flavor,
+		}
 		s.sets = append(s.sets, members{set: message, nodes: set.Nodes})
 		s.message.NodeSets = append(s.message.NodeSets, message)
 	}
@@ -184,7 +189,7 @@ func (s *Snapshot) job(j *Job) {
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: j.Queue, Priority: j.Priority, Phase: j.Phase,
 		MinAvailable: j.MinAvailable, MinResources: s.resource(path+".min_resources", j.MinResources), CreateTime: moment(j.Created),
 		Condition: j.Condition, Owner: j.Owner, ExpectedEnd: moment(j.ExpectedEnd), ExpectedRuntime: int64(j.ExpectedRuntime),
-		Kueue: j.Kueue, Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
+		Kueue: ofKueue(s, path+".kueue", j.Kueue, j.Dimensions), Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
 	}
 	for k := range j.Groups {
 		message.Groups = append(message.Groups, s.group(fmt.Sprintf("%s.groups[%d]", path, k), position, &j.Groups[k]))
@@ -308,6 +313,25 @@ type dimensions struct {
 	index map[string]uint32
 	// written are the lists of numbers that were encoded.
 	written [][]uint32
+}
+
+// ofKueue returns a copy of a message whose amounts refer to named dimensions, for a snapshot.
+func ofKueue[M proto.Message](s *Snapshot, path string, message M, names []string) M {
+	if !message.ProtoReflect().IsValid() {
+		return message
+	}
+	out := proto.CloneOf(message)
+	for _, list := range wirekueue.Lists(out) {
+		for i, d := range list {
+			if int64(d) >= int64(len(names)) {
+				s.fault(path, "no dimension %d is named", d)
+				return out
+			}
+			list[i] = s.dimensions.of(names[d])
+		}
+		s.dimensions.written = append(s.dimensions.written, list)
+	}
+	return out
 }
 
 func (d *dimensions) of(name string) uint32 {

@@ -39,8 +39,7 @@ const (
 	fieldRemoveNodeSets = protowire.Number(14)
 	fieldClearMemory    = protowire.Number(15)
 	fieldMemory         = protowire.Number(21)
-	fieldKueue          = protowire.Number(22)
-	fieldPods           = protowire.Number(23)
+	fieldPods           = protowire.Number(22)
 
 	setNodes = protowire.Number(2)
 
@@ -123,9 +122,6 @@ func (s *State) encode() ([]byte, *layout) {
 	if s.memory != nil {
 		out = appendField(out, fieldMemory, s.memory)
 	}
-	if len(s.kueue) > 0 {
-		out = appendField(out, fieldKueue, s.kueue)
-	}
 	if s.pods != nil {
 		out = appendField(out, fieldPods, s.pods)
 	}
@@ -150,9 +146,6 @@ func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 	}
 	out = changeField(out, base.total, s.total, fieldTotal, fieldClearTotal)
 	out = changeField(out, base.memory, s.memory, fieldMemory, fieldClearMemory)
-	if !bytes.Equal(base.kueue, s.kueue) {
-		out = appendField(out, fieldKueue, s.kueue)
-	}
 	if !bytes.Equal(base.pods, s.pods) {
 		// Empty ones are none.
 		out = appendField(out, fieldPods, s.pods)

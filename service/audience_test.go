@@ -88,13 +88,17 @@ func shared(seed uint64) *apportionv1.Snapshot {
 	return s
 }
 
-// addKueue gives each queue quota in one cohort, of which every job of others borrows, so that they are the victims of the caller's jobs.
+// addKueue makes inner queues cohorts, and gives the others quota, of which every job of others borrows, so that they are the victims of
+// the caller's jobs.
 func addKueue(s *apportionv1.Snapshot) {
-	const cohort, flavor, set = "cohort", "default", "main"
-	s.Kueue = &apportionv1.KueueSnapshot{
-		Flavors:     []*apportionv1.KueueFlavor{{Name: flavor}},
-		Cohorts:     []*apportionv1.KueueCohort{{Name: cohort}, {Name: foreign, Parent: cohort}},
-		LocalQueues: []*apportionv1.KueueLocalQueue{{Namespace: foreign, Name: foreign}},
+	const flavor, set = "default", "main"
+	cpu := func(amount float64) *apportionv1.Resource {
+		return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{amount}}
+	}
+	s.NodeSets = append(s.NodeSets, &apportionv1.NodeSet{Name: flavor, Flavor: &apportionv1.KueueFlavor{}})
+	inner := map[string]bool{}
+	for _, q := range s.GetQueues() {
+		inner[q.GetParent()] = true
 	}
 	mine := int64(0)
 	for _, job := range s.GetJobs() {
@@ -103,29 +107,26 @@ func addKueue(s *apportionv1.Snapshot) {
 		}
 	}
 	for _, q := range s.GetQueues() {
+		if inner[q.GetName()] {
+			q.Kueue = &apportionv1.KueueQueue{Cohort: true}
+			continue
+		}
 		nominal := int64(0)
-		q.Kueue = &apportionv1.KueueQueue{
-			Cohort: foreign, Preemption: &apportionv1.KueuePreemption{ReclaimWithinCohort: apportionv1.KueueChoice_KUEUE_CHOICE_ANY},
-		}
-		if strings.HasPrefix(q.GetName(), "team") {
-			q.Kueue.Cohort = cohort
-		}
 		if strings.HasPrefix(q.GetName(), "team/") {
 			nominal = 1000 * (int64(len(s.GetJobs())) - mine)
 		}
-		q.Kueue.Groups = []*apportionv1.KueueResourceGroup{{CoveredResources: []string{"cpu"}, Flavors: []*apportionv1.KueueFlavorQuotas{
-			{Name: flavor, Resources: []*apportionv1.KueueQuota{{Name: "cpu", Nominal: nominal}}},
-		}}}
+		q.Kueue = &apportionv1.KueueQueue{
+			Preemption:  &apportionv1.KueuePreemption{ReclaimWithinCohort: apportionv1.KueueChoice_KUEUE_CHOICE_ANY},
+			Quotas:      []*apportionv1.Quota{{NodeSet: flavor, Nominal: cpu(float64(nominal))}},
+			LocalQueues: []*apportionv1.KueueLocalQueue{{Owner: foreign + "/" + foreign}},
+		}
 	}
 	for _, job := range s.GetJobs() {
-		job.Kueue = &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{
-			{Name: set, Count: 1, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: 1000}}},
-		}}
+		own := &apportionv1.KueuePodSet{Name: set, Count: 1, Request: cpu(1000)}
+		job.Kueue = &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{own}}
 		if !strings.HasPrefix(job.GetQueue(), "team") {
-			job.Kueue.ReserveTime = new(int64(1))
-			job.Kueue.Admission = &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{
-				{Name: set, Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: flavor, Amount: new(int64(2000))}}},
-			}}
+			job.Kueue.ReserveTime, job.Kueue.Admitted = new(int64(1)), true
+			own.Uses = []*apportionv1.FlavorUse{{NodeSet: flavor, Used: cpu(2000)}}
 		}
 	}
 }
@@ -498,7 +499,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		Finding.text
 		InspectedJob.name InspectedJob.namespace InspectedJob.uid InspectedNode.group InspectedNode.name
 		InspectedTask.name InspectedTask.role InspectedTask.uid JobShare.uid
-		KueueAccount.flavor KueueAccount.resource KueueAssignedFlavor.flavor KueueAssignedFlavor.resource KueueAttempt.flavor KueueLack.detail
+		KueueAccount.flavor KueueAccount.resource KueueAssignedFlavor.flavor KueueAssignedFlavor.resource KueueLack.detail
 		KueueLack.flavor KueueLack.resource KueueNomination.text KueuePodSetAssignment.name KueueShare.parent KueueShare.resource KueueVictim.name
 		LeftOut.detail LeftOut.job LeftOut.kind LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
 		NodeCount.detail NodeCount.holder NodeGroupLimit.group NodeGroupTerms.preferred_groups NodeGroupTerms.required_groups NodeReservation.holder

@@ -93,7 +93,7 @@ var bookedShapes = []bookedShape{
 			w := &apportionv1.KueueWorkload{}
 			for k := range 5 {
 				w.PodSets = append(w.PodSets, &apportionv1.KueuePodSet{
-					Name: fmt.Sprint(k), Count: 1, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: 1}},
+					Name: fmt.Sprint(k), Count: 1, Request: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1}},
 				})
 			}
 			j.Kueue = w
@@ -102,20 +102,19 @@ var bookedShapes = []bookedShape{
 	}},
 	{name: "kueue quotas", count: 20, make: func(i int) *apportionv1.Snapshot {
 		s := cluster(i, 0, 1, 100, 0, 0)
-		s.Kueue = &apportionv1.KueueSnapshot{}
 		for f := range 20 {
-			s.Kueue.Flavors = append(s.Kueue.Flavors, &apportionv1.KueueFlavor{
-				Name: fmt.Sprint("f", f), NodeLabels: []*apportionv1.KueueLabel{{Key: "example.com/kind", Value: fmt.Sprint("kind-", f)}},
-			})
+			s.NodeSets = append(s.NodeSets, &apportionv1.NodeSet{Name: fmt.Sprint("f", f), Flavor: &apportionv1.KueueFlavor{
+				NodeLabels: []*apportionv1.KueueLabel{{Key: "example.com/kind", Value: fmt.Sprint("kind-", f)}},
+			}})
 		}
 		for _, q := range s.Queues {
-			g := &apportionv1.KueueResourceGroup{CoveredResources: []string{"cpu", "memory"}}
+			q.Kueue = &apportionv1.KueueQueue{}
 			for f := range 20 {
-				g.Flavors = append(g.Flavors, &apportionv1.KueueFlavorQuotas{
-					Name: fmt.Sprint("f", f), Resources: []*apportionv1.KueueQuota{{Name: "cpu", Nominal: 8000}, {Name: "memory", BorrowingLimit: new(int64(7))}},
+				q.Kueue.Quotas = append(q.Kueue.Quotas, &apportionv1.Quota{
+					NodeSet: fmt.Sprint("f", f), Nominal: &apportionv1.Resource{Dimensions: []uint32{0, 1}, Amounts: []float64{8000, 0}},
+					BorrowingLimit: &apportionv1.Resource{Dimensions: []uint32{1}, Amounts: []float64{7}},
 				})
 			}
-			q.Kueue = &apportionv1.KueueQueue{Groups: []*apportionv1.KueueResourceGroup{g}}
 		}
 		return s
 	}},

@@ -14,14 +14,16 @@ import (
 
 // TestWhatMultipliesIsBookedBeforeItIsTaken asks about a cohort of many queues, of which one has many flavors: 60 KB that become 75 MB.
 func TestWhatMultipliesIsBookedBeforeItIsTaken(t *testing.T) {
-	s, group := &apportionv1.Snapshot{Kueue: &apportionv1.KueueSnapshot{}}, &apportionv1.KueueResourceGroup{CoveredResources: []string{"cpu"}}
+	s, wide := &apportionv1.Snapshot{Dimensions: []string{"cpu"}}, &apportionv1.KueueQueue{}
 	for i := range 1000 {
-		group.Flavors = append(group.Flavors, &apportionv1.KueueFlavorQuotas{Name: fmt.Sprint("f", i)})
+		wide.Quotas = append(wide.Quotas, &apportionv1.Quota{
+			NodeSet: fmt.Sprint("f", i), Nominal: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{0}},
+		})
 	}
 	for i := range 1000 {
-		s.Queues = append(s.Queues, &apportionv1.Queue{Name: fmt.Sprint("q", i), Kueue: &apportionv1.KueueQueue{Cohort: "all"}})
+		s.Queues = append(s.Queues, &apportionv1.Queue{Name: fmt.Sprint("q", i), Parent: "all", Kueue: &apportionv1.KueueQueue{}})
 	}
-	s.Queues[0].Kueue.Groups = []*apportionv1.KueueResourceGroup{group}
+	s.Queues[0].Kueue = wide
 	in := &apportionv1.Input{
 		Source: &apportionv1.Input_Snapshot{Snapshot: s},
 		Rule:   &apportionv1.Input_Policy{Policy: parse(t, &apportionv1.Policy{}, `tiers { plugins { kueue {} } }`)},

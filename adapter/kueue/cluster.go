@@ -3,6 +3,7 @@ package kueue
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -15,27 +16,17 @@ func (r *reader) cluster() *Cluster {
 	if r.Lenient {
 		r.leaveOversized()
 	}
-	own := &apportionv1.KueueSnapshot{}
-	snapshot := &apportionv1.Snapshot{AsOf: nanoseconds(r.now), Kueue: own, Cluster: r.label, LeftOuts: r.kindsNotRead()}
+	snapshot := &apportionv1.Snapshot{
+		AsOf: nanoseconds(r.now), Cluster: r.label, LeftOuts: r.kindsNotRead(), Dimensions: r.listDimensions(),
+	}
+	position := map[string]uint32{}
+	for i, name := range snapshot.GetDimensions() {
+		position[name] = uint32(i)
+	}
 	for _, f := range byName(r.flavors) {
-		own.Flavors = append(own.Flavors, f.message)
+		snapshot.NodeSets = append(snapshot.NodeSets, f.message)
 	}
-	for _, c := range byName(r.cohorts) {
-		own.Cohorts = append(own.Cohorts, c.message)
-	}
-	for _, c := range byName(r.checks) {
-		own.Checks = append(own.Checks, c.message)
-	}
-	for _, q := range byName(r.queues) {
-		snapshot.Queues = append(snapshot.Queues, q.message)
-	}
-	locals := map[string]uint32{}
-	for _, key := range sortedKeys(r.localQueues) {
-		if q := r.localQueues[key]; r.queues[q.queue] != nil && r.queues[q.queue].message.GetKueue().GetUsageBased() {
-			locals[key] = uint32(len(own.LocalQueues))
-			own.LocalQueues = append(own.LocalQueues, q.message)
-		}
-	}
+	snapshot.Queues = r.allQueues(position)
 	uids := map[string]bool{}
 	for _, key := range sortedKeys(r.workloads) {
 		w := r.workloads[key]
@@ -53,9 +44,7 @@ func (r *reader) cluster() *Cluster {
 			})
 			continue
 		}
-		if index, ok := locals[w.localQueue]; ok {
-			w.message.Kueue.LocalQueue = new(index)
-		}
+		w.message.Kueue = renumbered(w.message.GetKueue(), w.names, position)
 		snapshot.Jobs = append(snapshot.Jobs, w.message)
 	}
 	r.tell(snapshot)
@@ -64,6 +53,59 @@ func (r *reader) cluster() *Cluster {
 		HasWorkloads: len(r.workloads) > 0 || r.Listed[workloadKind] || len(r.Faulty) > 0,
 		WithoutNodes: r.withoutNodes(),
 	}
+}
+
+// allQueues returns the queues, then the cohorts, those that are only named included.
+func (r *reader) allQueues(position map[string]uint32) []*apportionv1.Queue {
+	var queues, cohorts []*apportionv1.Queue
+	add := func(list []*apportionv1.Queue, m *apportionv1.Queue, names []string) []*apportionv1.Queue {
+		return append(list, &apportionv1.Queue{
+			Name: m.GetName(), Parent: r.cohortName(m.GetParent()), CreateTime: m.GetCreateTime(),
+			Kueue: renumbered(m.GetKueue(), names, position),
+		})
+	}
+	locals := map[string][]*apportionv1.KueueLocalQueue{}
+	for _, q := range byName(r.localQueues) {
+		if of := r.queues[q.queue]; of != nil && of.message.GetKueue().GetUsageBased() {
+			locals[q.queue] = append(locals[q.queue], renumbered(q.message, q.names, position))
+		}
+	}
+	listed := map[string]bool{"": true}
+	name := func(cohort string) {
+		if !listed[cohort] && r.cohorts[cohort] == nil {
+			listed[cohort] = true
+			cohorts = append(cohorts, &apportionv1.Queue{Name: r.cohortName(cohort), Kueue: &apportionv1.KueueQueue{Cohort: true, Weight: new(0.0)}})
+		}
+	}
+	for _, q := range byName(r.queues) {
+		queues = add(queues, q.message, q.names)
+		own := queues[len(queues)-1].GetKueue()
+		own.LocalQueues = locals[q.message.GetName()]
+		for _, c := range own.GetChecks() {
+			if known := r.checks[c.GetName()]; known != nil {
+				c.Active = known.message.Active
+			}
+		}
+		name(q.message.GetParent())
+	}
+	for _, c := range byName(r.cohorts) {
+		cohorts = add(cohorts, c.message, c.names)
+		cohorts[len(cohorts)-1].Name = r.cohortName(c.message.GetName())
+		name(c.message.GetParent())
+	}
+	slices.SortFunc(cohorts, func(a, b *apportionv1.Queue) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return append(queues, cohorts...)
+}
+
+// CohortPrefix begins the name of a cohort that a queue of the snapshot would have otherwise. No object's name has a slash.
+const CohortPrefix = "cohort/"
+
+// cohortName returns the name of a cohort among the queues of a snapshot.
+func (r *reader) cohortName(cohort string) string {
+	if r.queues[cohort] != nil || cohort == "root" {
+		return CohortPrefix + cohort
+	}
+	return cohort
 }
 
 // place gives a workload its queue. It returns why the workload has none, or "".
@@ -117,11 +159,9 @@ func (r *reader) queueUnjudged(q *apportionv1.KueueQueue, own *apportionv1.Kueue
 	if len(q.GetChecks()) > 0 {
 		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_CHECKS)
 	}
-	for _, g := range q.GetGroups() {
-		if slices.ContainsFunc(g.GetFlavors(), func(f *apportionv1.KueueFlavorQuotas) bool {
-			return r.flavors[f.GetName()] != nil && r.flavors[f.GetName()].topology != ""
-		}) {
-			unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_TOPOLOGY)
-		}
+	if slices.ContainsFunc(q.GetQuotas(), func(o *apportionv1.Quota) bool {
+		return r.flavors[o.GetNodeSet()] != nil && r.flavors[o.GetNodeSet()].topology != ""
+	}) {
+		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_TOPOLOGY)
 	}
 }

@@ -69,22 +69,21 @@ func (r *reader) judge(s *apportionv1.Snapshot) error {
 // alone returns a snapshot that holds an object and a queue for it; nil for kinds that no snapshot holds.
 func alone(entity any) *apportionv1.Snapshot {
 	const queueName = "q"
-	s := &apportionv1.Snapshot{Kueue: &apportionv1.KueueSnapshot{}}
+	s := &apportionv1.Snapshot{}
 	switch e := entity.(type) {
 	case *flavor:
-		s.Kueue.Flavors = []*apportionv1.KueueFlavor{e.message}
+		s.NodeSets = []*apportionv1.NodeSet{e.message}
 	case *cohort:
-		s.Kueue.Cohorts = []*apportionv1.KueueCohort{e.message}
-	case *check:
-		s.Kueue.Checks = []*apportionv1.KueueCheck{e.message}
+		s.Dimensions, s.Queues = e.names, []*apportionv1.Queue{e.message}
 	case *localQueue:
-		s.Kueue.LocalQueues = []*apportionv1.KueueLocalQueue{e.message}
+		own := &apportionv1.KueueQueue{LocalQueues: []*apportionv1.KueueLocalQueue{e.message}}
+		s.Dimensions, s.Queues = e.names, []*apportionv1.Queue{{Name: queueName, Kueue: own}}
 	case *clusterQueue:
-		s.Queues = []*apportionv1.Queue{e.message}
+		s.Dimensions, s.Queues = e.names, []*apportionv1.Queue{e.message}
 	case *workload:
 		job := proto.CloneOf(e.message)
 		job.Queue = queueName
-		s.Queues, s.Jobs = []*apportionv1.Queue{{Name: queueName, Kueue: &apportionv1.KueueQueue{}}}, []*apportionv1.Job{job}
+		s.Dimensions, s.Queues, s.Jobs = e.names, []*apportionv1.Queue{{Name: queueName}}, []*apportionv1.Job{job}
 	default:
 		return nil
 	}

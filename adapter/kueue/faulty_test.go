@@ -38,7 +38,7 @@ func requesting(requests string) string {
 var named = fmt.Sprintf(`{"metadata": {"name": "x%s"}}`, strings.Repeat("x", 4999))
 
 func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
-	const assigned = `{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {
+	const assigned = `{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l", "podSets": [{"name": "main"}]}, "status": {
 		"conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
 		"admission": {"clusterQueue": "a", "podSetAssignments": [{"name": "main", "flavors": {"": "default"}, "resourceUsage": {"": 1}}]}}}`
 	groups := func(resource, flavor string) string {
@@ -48,8 +48,8 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 	for name, c := range map[string]struct{ kind, data, says string }{
 		"a name of 5,000 bytes":           {"Workload", named, "metadata.name: it has 5000 bytes, at most 4096 are taken"},
 		"an owner of 5,000 bytes":         {"Workload", strings.Replace(podSets(""), `"uid"`, `"annotations": {"apportion.dev/owner": "`+strings.Repeat("o", 5000)+`"}, "uid"`, 1), "a name or uid has 5000 bytes"},
-		"a resource without a name":       {"Workload", podSets(requesting(`"": 1`)), "pod_sets[0].requests[0].name: the name of a resource is needed"},
-		"usage of a resource without one": {"Workload", assigned, "admission.pod_sets[0].usages[0].resource: the name of a resource is needed"},
+		"a resource without a name":       {"Workload", podSets(requesting(`"": 1`)), "spec.podSets[0].template.spec: the name of a resource is needed"},
+		"usage of a resource without one": {"Workload", assigned, "status.admission.podSetAssignments[0].resourceUsage.: the name of a resource is needed"},
 		"two pod sets of one name":        {"Workload", podSets(`{"name": "m"}, {"name": "m"}`), `pod_sets[1].name: "m" is there twice`},
 		"a pod set without a name":        {"Workload", podSets(`{}`), "pod_sets[0].name: a name is needed"},
 		"fewer than no pods":              {"Workload", podSets(`{"name": "m", "count": -5}`), "pod_sets[0].count: -5 is negative"},
@@ -59,9 +59,9 @@ func TestAHostileObjectOfKueueChangesNothingForTheOthers(t *testing.T) {
 		"metadata of another type":        {"Workload", `{"metadata": {"name": "x", "namespace": "n", "labels": {"a": 5}}}`, "metadata.labels.a: not a text"},
 		"the uid of another one":          {"Workload", `{"metadata": {"name": "x", "namespace": "n", "uid": "w"}, "spec": {"queueName": "l"}}`, `metadata.uid: "w" is there twice`},
 		"a queue of 5,000 bytes":          {"ClusterQueue", named, "metadata.name: it has 5000 bytes"},
-		"a quota of no resource":          {"ClusterQueue", `{"metadata": {"name": "x"}` + groups("", "f"), "groups[0].flavors[0].resources[0].name"},
-		"a quota of no flavor":            {"ClusterQueue", `{"metadata": {"name": "x"}` + groups("cpu", ""), "groups[0].flavors[0].name: a flavor needs a name"},
-		"a cohort's quota of no flavor":   {"Cohort", `{"metadata": {"name": "x"}` + groups("cpu", ""), "groups[0].flavors[0].name: a flavor needs a name"},
+		"a quota of no resource":          {"ClusterQueue", `{"metadata": {"name": "x"}` + groups("", "f"), "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: the name of a resource is needed"},
+		"a quota of no flavor":            {"ClusterQueue", `{"metadata": {"name": "x"}` + groups("cpu", ""), "quotas[0].node_set: a flavor needs a name"},
+		"a cohort's quota of no flavor":   {"Cohort", `{"metadata": {"name": "x"}` + groups("cpu", ""), "quotas[0].node_set: a flavor needs a name"},
 		"a flavor of 5,000 bytes":         {"ResourceFlavor", named, "metadata.name: it has 5000 bytes"},
 		"a cohort of 5,000 bytes":         {"Cohort", named, "metadata.name: it has 5000 bytes"},
 		"a local queue of 5,000 bytes":    {"LocalQueue", named, "metadata.name: it has 5000 bytes"},

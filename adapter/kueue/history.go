@@ -11,6 +11,8 @@ import (
 type Run struct {
 	// Job is the workload with its pod sets. Its queue is the ClusterQueue; "" if neither the workload nor its LocalQueue tells it.
 	Job *apportionv1.Job
+	// Names are the dimensions of the amounts of the job.
+	Names []string
 	// Admitted is the time of its last admission, Finished that of its end.
 	Admitted, Finished time.Time
 }
@@ -64,7 +66,9 @@ func (r *reader) remember(w *workload, o *workloadObject) {
 		}
 	}
 	if a := o.Status.Admission; a != nil {
-		run.Job.Queue, run.Job.Kueue.Admission = a.ClusterQueue, r.admission(a)
+		run.Job.Queue = a.ClusterQueue
+		r.admission(a, run.Job.GetKueue())
 	}
+	run.Names = r.names
 	r.past[w.message.GetNamespace()+"/"+w.message.GetName()] = &past{run, w.localQueue}
 }

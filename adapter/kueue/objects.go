@@ -57,15 +57,15 @@ func (o *Objects) hash(c *objects.Content) uint64 {
 	case *flavor:
 		add(e.message, e.topology)
 	case *cohort:
-		add(e.message)
+		add(e.message, e.names)
 	case *check:
 		add(e.message)
 	case *clusterQueue:
-		add(e.message, e.selector.String())
+		add(e.message, e.names, e.selector.String())
 	case *localQueue:
-		add(e.message, e.queue, fmt.Sprint(e.stopped))
+		add(e.message, e.names, e.queue, fmt.Sprint(e.stopped))
 	case *workload:
-		add(e.message, e.localQueue, e.admitted, fmt.Sprint(e.requeueAt))
+		add(e.message, e.names, e.localQueue, e.admitted, fmt.Sprint(e.requeueAt))
 	}
 	if c.Fault != nil {
 		add(nil, c.Fault.Problems.Error())

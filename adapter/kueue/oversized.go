@@ -8,7 +8,6 @@ import (
 	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
-	"github.com/apportion/apportion/internal/room"
 )
 
 // account is a flavor-resource, of which each queue and cohort of a tree has an account.
@@ -18,7 +17,8 @@ type account struct{ flavor, resource string }
 type member struct {
 	kind, namespace, key string
 	parent               int
-	groups               []*apportionv1.KueueResourceGroup
+	quotas               []*apportionv1.Quota
+	names                []string
 	// accounts are those that the object adds to its tree.
 	accounts map[account]bool
 }
@@ -30,6 +30,7 @@ func (m *member) identity() objects.Identity {
 // leaveOversized leaves out the objects that the policy judges alone, but not together with the others: what is nested too deeply, and of a
 // tree with too many accounts the objects that name most of them.
 func (r *reader) leaveOversized() {
+	r.leaveNames()
 	members := r.members()
 	levels := levelsOf(members)
 	for i := range members {
@@ -51,10 +52,10 @@ func (r *reader) members() []member {
 	index := make(map[string]int, len(cohorts))
 	for i, c := range cohorts {
 		index[c.message.GetName()] = i
-		out = append(out, member{kind: cohortKind, key: c.message.GetName(), groups: c.message.GetGroups()})
+		out = append(out, member{kind: cohortKind, key: c.message.GetName(), quotas: c.message.GetKueue().GetQuotas(), names: c.names})
 	}
 	for _, q := range queues {
-		out = append(out, member{kind: queueKind, key: q.message.GetName(), groups: q.message.GetKueue().GetGroups()})
+		out = append(out, member{kind: queueKind, key: q.message.GetName(), quotas: q.message.GetKueue().GetQuotas(), names: q.names})
 	}
 	parent := func(i int, name string) {
 		out[i].parent = -1
@@ -73,14 +74,13 @@ func (r *reader) members() []member {
 		parent(i, c.message.GetParent())
 	}
 	for i, q := range queues {
-		parent(len(cohorts)+i, q.message.GetKueue().GetCohort())
+		parent(len(cohorts)+i, q.message.GetParent())
 	}
 	return out
 }
 
 // leaveWide leaves out objects until the accounts of all trees are no more than the policy takes.
 func (r *reader) leaveWide() {
-	r.leaveProducts()
 	members := r.members()
 	trees := treesOf(members)
 	if r.few(members, trees) {
@@ -106,20 +106,14 @@ func (r *reader) leaveWide() {
 func (r *reader) few(members []member, trees []*accountTree) bool {
 	used := map[string]int{}
 	for _, w := range r.workloads {
-		for _, set := range w.message.GetKueue().GetAdmission().GetPodSets() {
-			used[w.admitted] += len(set.GetUsages())
-		}
+		used[w.admitted] += w.uses(nil)
 	}
 	total := 0
 	for _, t := range trees {
 		named := 0
 		for _, i := range t.members {
 			m := &members[i]
-			for _, g := range m.groups {
-				for _, f := range g.GetFlavors() {
-					named += max(len(f.GetResources()), len(g.GetCoveredResources()))
-				}
-			}
+			named += products(m.quotas)
 			if m.kind == queueKind {
 				named += used[m.key]
 			}
@@ -129,26 +123,11 @@ func (r *reader) few(members []member, trees []*accountTree) bool {
 	return total <= kueue.MaxAccounts
 }
 
-// leaveProducts leaves out the queues with the largest groups, until listing the flavor-resources of all groups takes no more than the
-// policy allows. Of equal ones the first by name are left out.
-func (r *reader) leaveProducts() {
-	queues := byName(r.queues)
-	slices.Reverse(queues)
-	l := room.Limit[*clusterQueue, account]{Most: kueue.MaxAccounts, Takes: func(q *clusterQueue, _ func(account, int64)) int64 {
-		return int64(products(q.message.GetKueue().GetGroups()))
-	}}
-	for _, at := range l.Exceeding(queues) {
-		r.leave(objects.Identity{Kind: queueKind, Name: queues[at].message.GetName()},
-			"its groups name %d flavor-resources of %d in all queues, at most %d are judged",
-			l.Takes(queues[at], nil), l.Total(queues), l.Most)
-	}
-}
-
-// products returns the number of flavor-resources of groups: at most that of the policy for an object that was judged alone.
-func products(groups []*apportionv1.KueueResourceGroup) int {
+// products returns the number of flavor-resources of quotas.
+func products(quotas []*apportionv1.Quota) int {
 	n := 0
-	for _, g := range groups {
-		n += len(g.GetCoveredResources()) * len(g.GetFlavors())
+	for _, q := range quotas {
+		n += len(q.GetNominal().GetDimensions())
 	}
 	return n
 }
@@ -206,7 +185,7 @@ func (r *reader) listAccounts(members []member, trees []*accountTree) []member {
 	for _, key := range sortedKeys(r.workloads) {
 		w := r.workloads[key]
 		if t := treeOf[w.admitted]; t != nil {
-			if used := unnamed(w.message, members[queueAt[w.admitted]].accounts); len(used) > 0 {
+			if used := unnamed(w, members[queueAt[w.admitted]].accounts); len(used) > 0 {
 				t.members = append(t.members, len(members))
 				members = append(members, member{
 					kind: workloadKind, namespace: w.message.GetNamespace(), key: w.message.GetName(), accounts: used,
@@ -225,35 +204,44 @@ func (r *reader) listAccounts(members []member, trees []*accountTree) []member {
 	return members
 }
 
-// unnamed returns the accounts that a workload uses and its queue does not name.
-func unnamed(w *apportionv1.Job, named map[account]bool) map[account]bool {
-	var out map[account]bool
-	for _, set := range w.GetKueue().GetAdmission().GetPodSets() {
-		for _, u := range set.GetUsages() {
-			if a := (account{u.GetFlavor(), u.GetResource()}); !named[a] {
-				if out == nil {
-					out = map[account]bool{}
+// uses calls each for the accounts that a workload uses, and returns their number.
+func (w *workload) uses(each func(account)) (n int) {
+	if !w.message.GetKueue().GetAdmitted() {
+		return 0
+	}
+	for _, set := range w.message.GetKueue().GetPodSets() {
+		for _, u := range set.GetUses() {
+			for _, list := range [][]uint32{u.GetUsed().GetDimensions(), u.GetUnusedDimensions()} {
+				n += len(list)
+				for k := 0; each != nil && k < len(list); k++ {
+					each(account{u.GetNodeSet(), w.names[list[k]]})
 				}
-				out[a] = true
 			}
 		}
 	}
+	return n
+}
+
+// unnamed returns the accounts that a workload uses and its queue does not name.
+func unnamed(w *workload, named map[account]bool) map[account]bool {
+	var out map[account]bool
+	w.uses(func(a account) {
+		if !named[a] {
+			if out == nil {
+				out = map[account]bool{}
+			}
+			out[a] = true
+		}
+	})
 	return out
 }
 
-// list adds what the groups name.
+// list adds what the quotas name.
 func (m *member) list() {
 	m.accounts = map[account]bool{}
-	for _, g := range m.groups {
-		for _, f := range g.GetFlavors() {
-			if m.kind == queueKind {
-				for _, resource := range g.GetCoveredResources() {
-					m.accounts[account{f.GetName(), resource}] = true
-				}
-			}
-			for _, q := range f.GetResources() {
-				m.accounts[account{f.GetName(), q.GetName()}] = true
-			}
+	for _, q := range m.quotas {
+		for _, d := range q.GetNominal().GetDimensions() {
+			m.accounts[account{q.GetNodeSet(), m.names[d]}] = true
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 		}
 		return out
 	}
-	small := func(i int) string { return wide(fmt.Sprintf("small%03d", i), "shared", "r", 2, 1) }
+	small := func(i int) string { return wide(fmt.Sprintf("small%03d", i), "shared", "x", 2, 1) }
 	for name, c := range map[string]struct {
 		dump dump
 		left []string
@@ -72,25 +72,28 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 			dump{cohorts: chain(1100, "c0000"), queues: {`{"metadata": {"name": "deep"}, "spec": {"cohort": "c0500"}}`}}, nil, "",
 		},
 		"one queue with many flavor-resources among others of its cohort": {
-			dump{queues: append(many(200, small), wide("wide", "shared", "x", 600, 10))},
+			dump{queues: append(many(200, small), wide("wide", "shared", "x", 60, 100))},
 			[]string{"wide"},
-			"it names 6000 of 1212405 accounts of flavor-resources of all queues and cohorts, at most 1048576 are judged",
+			"it names 6000 of 1212001 accounts of flavor-resources of all queues and cohorts, at most 1048576 are judged",
 		},
 		"a cohort with many flavor-resources": {
-			dump{queues: many(200, small), cohorts: {wide("shared", "", "x", 600, 10)}}, []string{"shared"}, "it names 6000 of 1206403 accounts",
+			dump{queues: many(200, small), cohorts: {wide("shared", "", "x", 60, 100)}}, []string{"shared"}, "it names 6000 of 1206001 accounts",
 		},
-		"queues that each name as many as there may be": {
-			dump{queues: many(2, func(i int) string {
-				return fmt.Sprintf(`{"metadata": {"name": "w%d"}, "spec": {"resourceGroups": [{"coveredResources": [%s], "flavors": [%s]}]}}`, i,
-					strings.Join(many(800, func(i int) string { return fmt.Sprintf(`"r%d"`, i) }), ","),
-					strings.Join(many(800, func(i int) string { return fmt.Sprintf(`{"name": "f%d"}`, i) }), ","))
-			})}, []string{"w0"}, "its groups name 640000 flavor-resources of",
+		"queues and workloads that name more resources than a snapshot has": {
+			dump{
+				queues:     {wide("first", "", "a", 30, 1), wide("second", "", "b", 31, 1), wide("third", "", "c", 32, 1)},
+				"Workload": {strings.Replace(naming("large", 3), "main", "other", 1), naming("odd", 1), naming("small", 0)},
+			},
+			[]string{"third", "large"}, "with it there would be more than 64 resources",
 		},
 		"a workload that uses many flavor-resources": {
-			dump{queues: many(200, small), "Workload": {`{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l"}, "status": {
+			dump{queues: many(200, small), "Workload": {`{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l", "podSets": [` +
+				strings.Join(many(6000, func(i int) string { return fmt.Sprintf(`{"name": "s%d"}`, i) }), ",") + `]}, "status": {
 				"conditions": [{"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-				"admission": {"clusterQueue": "small007", "podSetAssignments": [{"name": "main", "resourceUsage": {` +
-				strings.Join(many(6000, func(i int) string { return fmt.Sprintf(`"u%d": 1`, i) }), ",") + `}}]}}}`}},
+				"admission": {"clusterQueue": "small007", "podSetAssignments": [` +
+				strings.Join(many(6000, func(i int) string {
+					return fmt.Sprintf(`{"name": "s%d", "flavors": {"x0": "u%d"}, "resourceUsage": {"x0": 1}}`, i, i)
+				}), ",") + `]}}}`}},
 			[]string{"x"},
 			"it names 6000 of 1206403 accounts",
 		},
@@ -131,6 +134,16 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// naming is a workload that waits, with requests of n resources that no quota covers.
+func naming(name string, n int) string {
+	requests := ""
+	for i := range n {
+		requests += fmt.Sprintf(`, "%s%d": 1`, name, i)
+	}
+	return fmt.Sprintf(`{"metadata": {"name": %q, "namespace": "n"}, "spec": {"queueName": "main", "podSets": [{"name": "main", "template":
+		{"spec": {"containers": [{"resources": {"requests": {"cpu": 1%s}}}]}}}]}}`, name, requests)
 }
 
 func hasQueue(s *apportionv1.Snapshot, name string) bool {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
+	units "github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -18,6 +20,7 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []obj
 		return nil
 	}
 	of := snapshot.GetJobs()[job]
+	names := text.NamesOf(&apportionv1.Basis{Dimensions: snapshot.GetDimensions()}, snapshot.Snapshot)
 	var quotas []quotaPatch
 	for _, e := range r.GetEdits() {
 		switch e.GetKind() { //nolint:exhaustive // The others change no object of Kueue.
@@ -25,7 +28,7 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []obj
 			apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:
 			quotas = withQuota(quotas, quotaPatchOf(snapshot, e))
 		case apportionv1.EditKind_EDIT_KIND_OPEN:
-			name := text.NamesOf(nil, snapshot.Snapshot).Queue(e.GetQueue().GetIndex())
+			name := names.Queue(e.GetQueue().GetIndex())
 			out = append(out, objects.Patch{Kubectl: merged(queueKind, "", name, objects.Part{"stopPolicy": "None"})})
 		case apportionv1.EditKind_EDIT_KIND_FLAVOR:
 			out = append(out, objects.Patch{
@@ -47,7 +50,7 @@ func Patches(snapshot *lookup.Snapshot, job uint32, r *apportionv1.Remedy) []obj
 		case apportionv1.EditKind_EDIT_KIND_REQUEST:
 			out = append(out, objects.Patch{
 				Why: fmt.Sprintf("The template of the pods of %s needs %s %s, for all containers together: submit the job again.",
-					e.GetRole(), text.KueueExact(e.GetResource(), int64(e.GetAmount())), e.GetResource()),
+					e.GetRole(), text.Exactly(names.Dimension(e.GetDimension()), e.GetAmount()), names.Dimension(e.GetDimension())),
 			})
 		}
 	}
@@ -111,28 +114,36 @@ func quotaPatchOf(snapshot *lookup.Snapshot, e *apportionv1.Edit) (q quotaPatch)
 		apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT: "borrowingLimit",
 		apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:   "lendingLimit",
 	}[e.GetKind()]
-	var groups []*apportionv1.KueueResourceGroup
-	if of := e.GetQueue(); of.Index == nil {
-		q.kind, q.name = cohortKind, of.GetName()
-		at := slices.IndexFunc(snapshot.GetKueue().GetCohorts(), func(c *apportionv1.KueueCohort) bool { return c.GetName() == q.name })
-		if at >= 0 {
-			groups = snapshot.GetKueue().GetCohorts()[at].GetGroups()
-		}
-	} else if at := of.GetIndex(); int(at) < len(snapshot.GetQueues()) {
-		q.kind, q.name, groups = queueKind, snapshot.GetQueues()[at].GetName(), snapshot.GetQueues()[at].GetKueue().GetGroups()
+	at := int(e.GetQueue().GetIndex())
+	if at >= len(snapshot.GetQueues()) || int(e.GetDimension()) >= len(snapshot.GetDimensions()) {
+		return q
 	}
-	for g, group := range groups {
-		for f, flavor := range group.GetFlavors() {
-			for k, quota := range flavor.GetResources() {
-				if flavor.GetName() != e.GetNodeSet() || quota.GetName() != e.GetResource() {
-					continue
-				}
-				of := fmt.Sprintf("/spec/resourceGroups/%d/flavors/%d", g, f)
-				at := fmt.Sprintf("%s/resources/%d", of, k)
-				q.operations = append(q.operations,
-					operation{"test", of + "/name", flavor.GetName()}, operation{"test", at + "/name", quota.GetName()},
-					operation{"add", at + "/" + field, text.KueueSetting(e.GetResource(), int64(e.GetAmount()))})
+	of, resource := snapshot.GetQueues()[at], snapshot.GetDimensions()[e.GetDimension()]
+	if q.kind = queueKind; of.GetKueue().GetCohort() {
+		q.kind = cohortKind
+	}
+	q.name = strings.TrimPrefix(of.GetName(), CohortPrefix)
+	// The flavors of each group so far, by its first dimension.
+	flavors, groups := map[uint32]int{}, []uint32{}
+	for _, quota := range of.GetKueue().GetQuotas() {
+		dimensions := quota.GetNominal().GetDimensions()
+		if len(dimensions) == 0 {
+			continue
+		}
+		first := dimensions[0]
+		if !slices.Contains(groups, first) {
+			groups = append(groups, first)
+		}
+		flavor := fmt.Sprintf("/spec/resourceGroups/%d/flavors/%d", slices.Index(groups, first), flavors[first])
+		flavors[first]++
+		for k, d := range dimensions {
+			if quota.GetNodeSet() != e.GetNodeSet() || d != e.GetDimension() {
+				continue
 			}
+			at := fmt.Sprintf("%s/resources/%d", flavor, k)
+			q.operations = append(q.operations,
+				operation{"test", flavor + "/name", e.GetNodeSet()}, operation{"test", at + "/name", resource},
+				operation{"add", at + "/" + field, units.Format(resource, e.GetAmount())})
 		}
 	}
 	return q

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/apportion/apportion/adapter/objects"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // quantity is a quantity as it is written.
@@ -73,12 +75,26 @@ func (r *reader) parse(q quantity, path string) (resource.Quantity, bool) {
 	return parsed, err == nil
 }
 
-// optionalAmount reads an amount that may be absent.
-func (r *reader) optionalAmount(name string, q *quantity, path string) *int64 {
-	if q == nil {
-		return nil
+// quantity adds the amount of a resource, which must not be negative, to a Resource; nil is absent.
+func (r *reader) quantity(to **apportionv1.Resource, name string, q *quantity, path string) {
+	if q != nil {
+		r.put(to, name, r.amount(name, *q, path), path)
 	}
-	return new(r.amount(name, *q, path))
+}
+
+// consumed adds a usage, which may be a fraction of Kueue's unit. Thousandths are exact.
+func (r *reader) consumed(to *apportionv1.Resource, name string, q *resource.Quantity) *apportionv1.Resource {
+	if to == nil {
+		to = &apportionv1.Resource{}
+	}
+	amount := q.AsApproximateFloat64()
+	if name == cpu || wirekueue.Unit(name) > 1 {
+		if amount *= 1000; math.Abs(amount) < 1<<53 {
+			amount = float64(q.MilliValue())
+		}
+	}
+	to.Dimensions, to.Amounts = append(to.Dimensions, r.dimensions.number(name)), append(to.Amounts, amount)
+	return to
 }
 
 // fairSharing has the fair weight of an object.

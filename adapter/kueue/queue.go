@@ -15,14 +15,18 @@ import (
 
 type (
 	flavor struct {
-		message *apportionv1.KueueFlavor
+		message *apportionv1.NodeSet
 		// topology is the name of the Topology by which pods are placed in the flavor; "" for none.
 		topology string
 	}
-	cohort       struct{ message *apportionv1.KueueCohort }
+	cohort struct {
+		message *apportionv1.Queue
+		names   []string
+	}
 	check        struct{ message *apportionv1.KueueCheck }
 	clusterQueue struct {
 		message *apportionv1.Queue
+		names   []string
 		// selector selects namespaces.
 		selector labels.Selector
 		// workloads is how many its status counts.
@@ -32,6 +36,7 @@ type (
 		queue   string
 		stopped bool
 		message *apportionv1.KueueLocalQueue
+		names   []string
 	}
 )
 
@@ -55,7 +60,7 @@ func (r *reader) withoutNodes() []string {
 	}
 	for _, f := range byName(r.flavors) {
 		suits := func(of map[string]string) bool {
-			return !slices.ContainsFunc(f.message.GetNodeLabels(), func(l *apportionv1.KueueLabel) bool {
+			return !slices.ContainsFunc(f.message.GetFlavor().GetNodeLabels(), func(l *apportionv1.KueueLabel) bool {
 				value, has := of[l.GetKey()]
 				return !has || value != l.GetValue()
 			})
@@ -93,13 +98,11 @@ type flavorObject struct {
 }
 
 func (r *reader) flavor(meta objects.Metadata, o *flavorObject) (*flavor, bool) {
-	m := &apportionv1.KueueFlavor{
-		Name: meta.Name, NodeLabels: labelList(o.Spec.NodeLabels), Tolerations: tolerations(o.Spec.Tolerations),
-	}
+	m := &apportionv1.KueueFlavor{NodeLabels: labelList(o.Spec.NodeLabels), Tolerations: tolerations(o.Spec.Tolerations)}
 	for _, t := range o.Spec.NodeTaints {
 		m.Taints = append(m.Taints, &apportionv1.KueueTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 	}
-	return &flavor{message: m, topology: o.Spec.TopologyName}, true
+	return &flavor{message: &apportionv1.NodeSet{Name: meta.Name, Flavor: m}, topology: o.Spec.TopologyName}, true
 }
 
 func labelList(set map[string]string) []*apportionv1.KueueLabel {
@@ -132,23 +135,25 @@ type resourceGroup struct {
 	} `json:"flavors"`
 }
 
-func (r *reader) groups(list []resourceGroup) []*apportionv1.KueueResourceGroup {
-	var out []*apportionv1.KueueResourceGroup
+// quotas returns the quotas of resource groups. As Kueue's own checks have it, a flavor has quotas of all resources that its group covers.
+func (r *reader) quotas(list []resourceGroup) []*apportionv1.Quota {
+	var out []*apportionv1.Quota
 	for i, g := range list {
-		m := &apportionv1.KueueResourceGroup{CoveredResources: g.CoveredResources}
 		for f, flavor := range g.Flavors {
-			quotas := &apportionv1.KueueFlavorQuotas{Name: flavor.Name}
+			m, of := &apportionv1.Quota{NodeSet: flavor.Name}, fmt.Sprintf("spec.resourceGroups[%d].flavors[%d].resources", i, f)
+			names := make([]string, len(flavor.Resources))
 			for k, q := range flavor.Resources {
-				path := fmt.Sprintf("spec.resourceGroups[%d].flavors[%d].resources[%d].", i, f, k)
-				quotas.Resources = append(quotas.Resources, &apportionv1.KueueQuota{
-					Name: q.Name, Nominal: r.amount(q.Name, q.NominalQuota, path+"nominalQuota"),
-					BorrowingLimit: r.optionalAmount(q.Name, q.BorrowingLimit, path+"borrowingLimit"),
-					LendingLimit:   r.optionalAmount(q.Name, q.LendingLimit, path+"lendingLimit"),
-				})
+				names[k] = q.Name
+				path := fmt.Sprintf("%s[%d].", of, k)
+				r.quantity(&m.Nominal, q.Name, &q.NominalQuota, path+"nominalQuota")
+				r.quantity(&m.BorrowingLimit, q.Name, q.BorrowingLimit, path+"borrowingLimit")
+				r.quantity(&m.LendingLimit, q.Name, q.LendingLimit, path+"lendingLimit")
 			}
-			m.Flavors = append(m.Flavors, quotas)
+			if !slices.Equal(names, g.CoveredResources) {
+				r.Fault(of, "they are not the covered resources in their order")
+			}
+			out = append(out, m)
 		}
-		out = append(out, m)
 	}
 	return out
 }
@@ -165,10 +170,9 @@ type cohortObject struct {
 }
 
 func (r *reader) cohort(meta objects.Metadata, o *cohortObject) (*cohort, bool) {
-	return &cohort{&apportionv1.KueueCohort{
-		Name: meta.Name, Parent: cmp.Or(o.Spec.ParentName, o.Spec.Parent), Weight: r.weight(o.Spec.FairSharing),
-		Groups: r.groups(o.Spec.ResourceGroups),
-	}}, true
+	own := &apportionv1.KueueQueue{Cohort: true, Weight: r.weight(o.Spec.FairSharing), Quotas: r.quotas(o.Spec.ResourceGroups)}
+	m := &apportionv1.Queue{Name: meta.Name, Parent: cmp.Or(o.Spec.ParentName, o.Spec.Parent), Kueue: own, CreateTime: meta.Created}
+	return &cohort{m, r.names}, true
 }
 
 // checkObject is an AdmissionCheck.
@@ -180,7 +184,7 @@ type checkObject struct {
 
 func (r *reader) check(meta objects.Metadata, o *checkObject) (*check, bool) {
 	active, _ := conditionOf(o.Status.Conditions, "Active")
-	return &check{&apportionv1.KueueCheck{Name: meta.Name, Active: active}}, true
+	return &check{&apportionv1.KueueCheck{Name: meta.Name, Active: &active}}, true
 }
 
 // named is a reference by name.
@@ -234,13 +238,15 @@ type queueObject struct {
 func (r *reader) queue(meta objects.Metadata, o *queueObject) (*clusterQueue, bool) {
 	s := &o.Spec
 	own := &apportionv1.KueueQueue{
-		Cohort: cmp.Or(s.CohortName, s.Cohort), Weight: r.weight(s.FairSharing), Groups: r.groups(s.ResourceGroups),
-		Stopped: s.StopPolicy != "" && s.StopPolicy != "None", Checks: slices.Clone(s.AdmissionChecks),
+		Weight: r.weight(s.FairSharing), Quotas: r.quotas(s.ResourceGroups), Stopped: s.StopPolicy != "" && s.StopPolicy != "None",
 		UsageBased: s.AdmissionScope.AdmissionMode == "UsageBasedAdmissionFairSharing", Preemption: r.preemption(s.Preemption),
 	}
 	own.Strict = r.one(s.QueueingStrategy, "spec.queueingStrategy", "", "BestEffortFIFO", "StrictFIFO") == 2
+	for _, name := range s.AdmissionChecks {
+		own.Checks = append(own.Checks, &apportionv1.KueueCheck{Name: name})
+	}
 	for _, c := range s.AdmissionChecksStrategy.AdmissionChecks {
-		own.Checks = append(own.Checks, c.Name)
+		own.Checks = append(own.Checks, &apportionv1.KueueCheck{Name: c.Name})
 	}
 	const path, tryNextFlavor = "spec.flavorFungibility.", "TryNextFlavor"
 	if f := s.FlavorFungibility; f.WhenCanBorrow+f.WhenCanPreempt+f.Preference != "" {
@@ -255,8 +261,8 @@ func (r *reader) queue(meta objects.Metadata, o *queueObject) (*clusterQueue, bo
 		r.Fault("spec.namespaceSelector", "%v", err)
 	}
 	return &clusterQueue{
-		message:  &apportionv1.Queue{Name: meta.Name, Kueue: own, CreateTime: meta.Created},
-		selector: selector, workloads: o.Status.Pending + o.Status.Reserving,
+		message: &apportionv1.Queue{Name: meta.Name, Parent: cmp.Or(s.CohortName, s.Cohort), Kueue: own, CreateTime: meta.Created},
+		names:   r.names, selector: selector, workloads: o.Status.Pending + o.Status.Reserving,
 	}, true
 }
 
@@ -307,14 +313,14 @@ type localQueueObject struct {
 
 func (r *reader) localQueue(meta objects.Metadata, o *localQueueObject) (*localQueue, bool) {
 	q := &localQueue{queue: o.Spec.ClusterQueue, stopped: o.Spec.StopPolicy != "" && o.Spec.StopPolicy != "None"}
-	q.message = &apportionv1.KueueLocalQueue{Namespace: meta.Namespace, Name: meta.Name, Weight: r.weight(o.Spec.FairSharing)}
+	q.message = &apportionv1.KueueLocalQueue{Owner: meta.Full(), Weight: r.weight(o.Spec.FairSharing)}
 	const path = "status.fairSharing.admissionFairSharingStatus.consumedResources."
 	consumed := o.Status.FairSharing.Status.Consumed
 	for _, name := range sortedKeys(consumed) {
 		if parsed, ok := r.parse(consumed[name], path+name); ok {
-			usage := &apportionv1.KueueUsage{Name: name, Amount: parsed.AsApproximateFloat64()}
-			q.message.ConsumedUsages = append(q.message.ConsumedUsages, usage)
+			q.message.Consumed = r.consumed(q.message.Consumed, name, &parsed)
 		}
 	}
+	q.names = r.names
 	return q, true
 }

@@ -54,6 +54,8 @@ type reader struct {
 	past map[string]*past
 
 	entities
+	// dimensions are those of the object that is read.
+	dimensions
 	// entity is that of the object that is read, and drop removes it; nil: the object has none.
 	entity any
 	drop   func()
@@ -72,7 +74,7 @@ func newReader(now time.Time, options []Option) *reader {
 func (r *reader) Hides(objects.Identity, *objects.Value) bool { return false }
 
 // Mark forgets the entity of the object before.
-func (r *reader) Mark() { r.entity, r.drop = nil, nil }
+func (r *reader) Mark() { r.entity, r.drop, r.dimensions = nil, nil, dimensions{} }
 
 // Undo drops the entity of a faulty object.
 func (r *reader) Undo() any {

@@ -1,6 +1,8 @@
 package kueue_test
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -82,23 +84,76 @@ func TestObjectsOfOlderVersionsAreRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"v1 Pod": 1}, cluster.Unread)
 	s := cluster.Snapshot
-	require.Equal(t, "root", s.GetKueue().GetCohorts()[0].GetParent())
+	require.Equal(t, []string{"cpu", "memory"}, s.GetDimensions())
+	require.Equal(t, []string{"team", "all", "cohort/root"}, names(s.GetQueues()), "a cohort is not called root")
+	require.Equal(t, []string{"all", "cohort/root", ""}, []string{
+		s.GetQueues()[0].GetParent(), s.GetQueues()[1].GetParent(), s.GetQueues()[2].GetParent(),
+	})
+	require.True(t, s.GetQueues()[2].GetKueue().GetCohort(), "it is only named")
 	q := s.GetQueues()[0].GetKueue()
-	require.Equal(t, "all", q.GetCohort())
-	require.Equal(t, []string{"check"}, q.GetChecks())
+	require.Equal(t, "check", q.GetChecks()[0].GetName())
+	require.Nil(t, q.GetChecks()[0].Active, "there is none")
 	require.False(t, q.GetFungibility().GetBorrowNext())
 	require.True(t, q.GetFungibility().GetPreemptStop())
-	quotas := q.GetGroups()[0].GetFlavors()[0].GetResources()
-	require.EqualValues(t, 1500, quotas[0].GetNominal())
-	require.EqualValues(t, 0, *quotas[0].BorrowingLimit)
-	require.EqualValues(t, 64<<30, quotas[1].GetNominal())
+	quota := q.GetQuotas()[0]
+	require.Equal(t, []float64{1500, 64 << 30}, quota.GetNominal().GetAmounts())
+	require.Equal(t, &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{0}}, quota.GetBorrowingLimit())
+	require.Nil(t, quota.GetLendingLimit())
 	require.Len(t, s.GetJobs(), 1)
 	set := s.GetJobs()[0].GetKueue().GetPodSets()[0]
-	require.EqualValues(t, 250, set.GetRequests()[0].GetAmount(), "a limit stands for a request that is missing")
+	require.Equal(t, []float64{250, 1 << 30}, set.GetRequest().GetAmounts(), "a limit stands for a request that is missing")
 	require.Equal(t, []apportionv1.KueueUnjudged{apportionv1.KueueUnjudged_KUEUE_UNJUDGED_CHECKS}, s.GetJobs()[0].GetKueue().GetUnjudgedParts())
 	require.Len(t, s.GetLeftOuts(), 2)
 	require.Equal(t, apportionv1.LeftOutCause_LEFT_OUT_CAUSE_UNREAD, s.GetLeftOuts()[0].GetCause(), "the flavors of its quota are missing")
 	require.Equal(t, "LocalQueue ns/other does not exist", s.GetLeftOuts()[1].GetDetail())
+}
+
+func names(queues []*apportionv1.Queue) (list []string) {
+	for _, q := range queues {
+		list = append(list, q.GetName())
+	}
+	return list
+}
+
+func TestACohortWhoseNameIsTakenHasAnotherOne(t *testing.T) {
+	s, err := read(t, `
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: team}, spec: {cohortName: team}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: other}, spec: {cohortName: all}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort, metadata: {name: team}, spec: {parentName: all}}`)
+	require.NoError(t, err)
+	require.Equal(t, []string{"other", "team", "all", "cohort/team"}, names(s.GetQueues()))
+	require.Equal(t, "cohort/team", s.GetQueues()[1].GetParent())
+	require.Equal(t, "all", s.GetQueues()[3].GetParent())
+}
+
+// TestAmountsAreThoseOfTheSnapshot reads amounts that Kueue counts in whole units, and the largest that are exact.
+func TestAmountsAreThoseOfTheSnapshot(t *testing.T) {
+	const queue = `{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: q}, spec: {resourceGroups: [
+  {coveredResources: [%s], flavors: [{name: f, resources: [{name: %s, nominalQuota: %s}]}]}]}}`
+	for _, c := range []struct {
+		resource, quantity string
+		amount             float64
+		fault              string
+	}{
+		{"nvidia.com/gpu", "8", 8000, ""},
+		{"nvidia.com/gpu", `"1500m"`, 2000, ""},
+		{"cpu", `"9223372036854775807"`, math.Inf(1), ""},
+		{"memory", `"9007199254740992"`, 1 << 53, ""},
+		{"memory", `"9007199254740993"`, 0, "nominalQuota: 9007199254740993 is too large to be judged exactly"},
+		{"ephemeral-storage", "2Pi", 1000 << 51, ""},
+		{"ephemeral-storage", `"2251799813685247"`, 1000 * float64(1<<51-1), ""},
+		{"ephemeral-storage", "3Pi", 0, "nominalQuota: 3377699720527872 is too large to be judged exactly"},
+	} {
+		s, err := read(t, fmt.Sprintf(queue, c.resource, c.resource, c.quantity))
+		if c.fault != "" {
+			require.ErrorContains(t, err, c.fault)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, []float64{c.amount}, s.GetQueues()[0].GetKueue().GetQuotas()[0].GetNominal().GetAmounts(), c)
+	}
 }
 
 func TestFaultsNameTheObjectAndTheField(t *testing.T) {

@@ -66,10 +66,8 @@ func (r *reader) provesLocalQueues() string {
 // provesFlavors names a ClusterQueue with quota, which is of a flavor.
 func (r *reader) provesFlavors() string {
 	for _, key := range sortedKeys(r.queues) {
-		for _, g := range r.queues[key].message.GetKueue().GetGroups() {
-			for _, f := range g.GetFlavors() {
-				return "ClusterQueue " + key + " has quota of ResourceFlavor " + f.GetName()
-			}
+		for _, q := range r.queues[key].message.GetKueue().GetQuotas() {
+			return "ClusterQueue " + key + " has quota of ResourceFlavor " + q.GetNodeSet()
 		}
 	}
 	return ""

@@ -14,11 +14,14 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // workload is a Workload that is not finished.
 type workload struct {
-	message    *apportionv1.Job
+	message *apportionv1.Job
+	// names are the dimensions of the message.
+	names      []string
 	localQueue string
 	// admitted is the ClusterQueue of a workload that holds quota.
 	admitted string
@@ -147,8 +150,12 @@ func (r *reader) workload(meta objects.Metadata, o *workloadObject) (*workload, 
 			CreateTime: meta.Created, Kueue: own, Owner: o.owner(),
 		},
 	}
-	if w.message.Owner == "" && o.Spec.QueueName != "" {
+	switch {
+	case o.Spec.QueueName == "":
+	case w.message.GetOwner() == "":
 		w.message.Owner = w.localQueue
+	default:
+		own.LocalQueue = w.localQueue
 	}
 	if finished {
 		r.readPodSets(o, own)
@@ -166,7 +173,8 @@ func (r *reader) workload(meta objects.Metadata, o *workloadObject) (*workload, 
 	}
 	r.readPodSets(o, own)
 	if reserved := own.ReserveTime != nil; reserved && o.Status.Admission != nil {
-		w.admitted, own.Admission = o.Status.Admission.ClusterQueue, r.admission(o.Status.Admission)
+		w.admitted = o.Status.Admission.ClusterQueue
+		r.admission(o.Status.Admission, own)
 	}
 	if o.Metadata.Annotations[sliceAnnotation] != "" {
 		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_SLICE)
@@ -174,6 +182,7 @@ func (r *reader) workload(meta objects.Metadata, o *workloadObject) (*workload, 
 	if len(o.Spec.Gates) > 0 {
 		unjudged(own, apportionv1.KueueUnjudged_KUEUE_UNJUDGED_GATES)
 	}
+	w.names = r.names
 	return w, true
 }
 
@@ -271,7 +280,7 @@ func (r *reader) readPodSet(p *podSet, path string, own *apportionv1.KueueWorklo
 	requests := resource.PodRequests(&pod, resource.PodResourcesOptions{})
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		q := requests[name]
-		m.Requests = append(m.Requests, &apportionv1.KueueAmount{Name: string(name), Amount: max(0, amountOf(string(name), &q))})
+		r.put(&m.Request, string(name), max(0, amountOf(string(name), &q)), path+".template.spec")
 	}
 	m.SelectorLabels = labelList(pod.Spec.NodeSelector)
 	for _, t := range pod.Spec.Tolerations {
@@ -340,24 +349,28 @@ func limitsAsRequests(spec *corev1.PodSpec) {
 	})
 }
 
-func (r *reader) admission(a *admission) *apportionv1.KueueAdmission {
-	m := &apportionv1.KueueAdmission{}
+// admission reads what the pod sets of a workload use.
+func (r *reader) admission(a *admission, own *apportionv1.KueueWorkload) {
+	own.Admitted = true
 	for i, p := range a.PodSetAssignments {
-		set := &apportionv1.KueueAdmittedPodSet{Name: p.Name, Count: p.Count}
+		at := slices.IndexFunc(own.GetPodSets(), func(s *apportionv1.KueuePodSet) bool { return s.GetName() == p.Name })
+		if at < 0 {
+			r.Fault(fmt.Sprintf("status.admission.podSetAssignments[%d].name", i), "there is no pod set %q", p.Name)
+			continue
+		}
+		set := own.GetPodSets()[at]
+		set.AdmittedCount = p.Count
 		for _, name := range sortedKeys(p.ResourceUsage) {
 			path := fmt.Sprintf("status.admission.podSetAssignments[%d].resourceUsage.%s", i, name)
-			set.Usages = append(set.Usages, &apportionv1.KueueFlavoredUsage{
-				Resource: name, Flavor: p.Flavors[name], Amount: new(r.amount(name, p.ResourceUsage[name], path)),
-			})
+			r.put(&wirekueue.UseOf(set, p.Flavors[name]).Used, name, r.amount(name, p.ResourceUsage[name], path), path)
 		}
 		for _, name := range sortedKeys(p.Flavors) {
 			if _, ok := p.ResourceUsage[name]; !ok {
-				set.Usages = append(set.Usages, &apportionv1.KueueFlavoredUsage{Resource: name, Flavor: p.Flavors[name]})
+				u := wirekueue.UseOf(set, p.Flavors[name])
+				u.UnusedDimensions = append(u.UnusedDimensions, r.dimensions.number(name))
 			}
 		}
-		m.PodSets = append(m.PodSets, set)
 	}
-	return m
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -50,7 +50,7 @@ func ShareOfKueue(sources []objects.Source, now time.Time) []*apportionv1.Warnin
 	}
 	waiting := 0
 	for _, job := range cluster.Snapshot.GetJobs() {
-		if job.GetKueue().GetAdmission() == nil {
+		if !job.GetKueue().GetAdmitted() {
 			waiting++
 		}
 	}

@@ -1,11 +1,12 @@
 package audit
 
 import (
+	"cmp"
 	"context"
-	"slices"
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -136,7 +137,7 @@ func (c *checker) kueueWorkload(e *apportionv1.Explanation) {
 				c.say(kueueUncovered, at, "%s requests %s, which ClusterQueue %s does not cover", e.GetName(), l.GetResource(), queue)
 			case apportionv1.KueueLackKind_KUEUE_LACK_KIND_ABOVE_CAPACITY:
 				at.Resource, said = l.GetResource(), true
-				amounts := text.KueueQuantities(l.GetResource(), l.GetRequested()+l.GetUsed(), l.GetLimit())
+				amounts := quantity.Alike(l.GetResource(), l.GetRequested()+l.GetUsed(), l.GetLimit())
 				c.say(kueueNeverFits, at, "%s requests %s %s in flavor %s, and ClusterQueue %s could have %s at most", e.GetName(),
 					amounts[0], l.GetResource(), l.GetFlavor(), queue, amounts[1])
 			default:
@@ -153,43 +154,60 @@ func (c *checker) kueueQueues() {
 	members := c.members()
 	for _, q := range c.snapshot.GetQueues() {
 		own := q.GetKueue()
-		if own == nil {
+		if own == nil || own.GetCohort() {
 			continue
 		}
-		if len(own.GetGroups()) == 0 {
+		if len(own.GetQuotas()) == 0 {
 			c.say(kueueNoQuota, Finding{Queue: q.GetName()}, "ClusterQueue %s has no resource groups", q.GetName())
 		}
-		if own.GetCohort() == "" || len(members[c.rootOf(own.GetCohort())]) < 2 {
+		if q.GetParent() == "" || len(members[c.rootOf(q.GetParent())]) < 2 {
 			continue
 		}
 		lends := ""
-		for _, g := range own.GetGroups() {
-			for _, f := range g.GetFlavors() {
-				for _, quota := range f.GetResources() {
-					if quota.BorrowingLimit != nil && quota.GetBorrowingLimit() == 0 {
-						c.say(kueueNoBorrowing, Finding{Queue: q.GetName(), Resource: quota.GetName()},
-							"ClusterQueue %s may borrow no %s of flavor %s in cohort %s", q.GetName(), quota.GetName(), f.GetName(),
-							own.GetCohort())
-					}
-					if lends == "" && quota.GetNominal() > 0 && (quota.LendingLimit == nil || quota.GetLendingLimit() > 0) {
-						lends = quota.GetName() + " of flavor " + f.GetName()
-					}
-				}
-			}
+		for _, o := range own.GetQuotas() {
+			lent := c.kueueQuota(q, o)
+			lends = cmp.Or(lends, lent)
 		}
 		if never := own.GetPreemption() == nil ||
 			own.GetPreemption().GetReclaimWithinCohort() <= apportionv1.KueueChoice_KUEUE_CHOICE_NEVER; never && lends != "" {
 			c.say(kueueNoReclaim, Finding{Queue: q.GetName()}, "ClusterQueue %s lends %s to cohort %s, and evicts none who borrows it",
-				q.GetName(), lends, own.GetCohort())
+				q.GetName(), lends, q.GetParent())
 		}
 	}
+}
+
+// kueueQuota finds dimensions of a quota that may not be borrowed, and returns what of it is lent, or "".
+func (c *checker) kueueQuota(q *apportionv1.Queue, o *apportionv1.Quota) (lends string) {
+	borrowing, lending := byDimension(o.GetBorrowingLimit()), byDimension(o.GetLendingLimit())
+	for i, d := range o.GetNominal().GetDimensions() {
+		name := c.names.Dimension(d)
+		if limit, limited := borrowing[d]; limited && limit == 0 {
+			c.say(kueueNoBorrowing, Finding{Queue: q.GetName(), Resource: name}, "ClusterQueue %s may borrow no %s of flavor %s in cohort %s",
+				q.GetName(), name, o.GetNodeSet(), q.GetParent())
+		}
+		limit, limited := lending[d]
+		if lends == "" && o.GetNominal().GetAmounts()[i] > 0 && (!limited || limit > 0) {
+			lends = name + " of flavor " + o.GetNodeSet()
+		}
+	}
+	return lends
+}
+
+func byDimension(r *apportionv1.Resource) map[uint32]float64 {
+	out := map[uint32]float64{}
+	for i, d := range r.GetDimensions() {
+		out[d] = r.GetAmounts()[i]
+	}
+	return out
 }
 
 // rootOf returns the root above a cohort; of one in a cycle, the cohort itself.
 func (c *checker) rootOf(cohort string) string {
 	parents := map[string]string{}
-	for _, o := range c.snapshot.GetKueue().GetCohorts() {
-		parents[o.GetName()] = o.GetParent()
+	for _, q := range c.snapshot.GetQueues() {
+		if q.GetKueue().GetCohort() {
+			parents[q.GetName()] = q.GetParent()
+		}
 	}
 	at := cohort
 	for range parents {
@@ -205,8 +223,8 @@ func (c *checker) rootOf(cohort string) string {
 func (c *checker) members() map[string][]string {
 	out := map[string][]string{}
 	for _, q := range c.snapshot.GetQueues() {
-		if cohort := q.GetKueue().GetCohort(); cohort != "" {
-			root := c.rootOf(cohort)
+		if q.GetParent() != "" && !q.GetKueue().GetCohort() {
+			root := c.rootOf(q.GetParent())
 			out[root] = append(out[root], q.GetName())
 		}
 	}
@@ -216,16 +234,16 @@ func (c *checker) members() map[string][]string {
 // kueueCohorts finds cohorts in which nothing can be borrowed.
 func (c *checker) kueueCohorts() {
 	quota := map[string]bool{}
-	for _, o := range c.snapshot.GetKueue().GetCohorts() {
-		if len(o.GetGroups()) > 0 {
-			quota[c.rootOf(o.GetName())] = true
+	for _, q := range c.snapshot.GetQueues() {
+		if q.GetKueue().GetCohort() && len(q.GetKueue().GetQuotas()) > 0 {
+			quota[c.rootOf(q.GetName())] = true
 		}
 	}
 	members := c.members()
 	for _, q := range c.snapshot.GetQueues() {
-		root := c.rootOf(q.GetKueue().GetCohort())
-		if root != "" && len(members[root]) == 1 && !quota[root] {
-			c.say(kueueLonely, Finding{Queue: q.GetName()}, "ClusterQueue %s is alone in cohort %s", q.GetName(), q.GetKueue().GetCohort())
+		root := c.rootOf(q.GetParent())
+		if root != "" && !q.GetKueue().GetCohort() && len(members[root]) == 1 && !quota[root] {
+			c.say(kueueLonely, Finding{Queue: q.GetName()}, "ClusterQueue %s is alone in cohort %s", q.GetName(), q.GetParent())
 		}
 	}
 }
@@ -233,20 +251,13 @@ func (c *checker) kueueCohorts() {
 // kueueFlavors finds flavors that are not used.
 func (c *checker) kueueFlavors() {
 	used := map[string]bool{}
-	groups := [][]*apportionv1.KueueResourceGroup{}
 	for _, q := range c.snapshot.GetQueues() {
-		groups = append(groups, q.GetKueue().GetGroups())
-	}
-	for _, o := range c.snapshot.GetKueue().GetCohorts() {
-		groups = append(groups, o.GetGroups())
-	}
-	for _, g := range slices.Concat(groups...) {
-		for _, f := range g.GetFlavors() {
-			used[f.GetName()] = true
+		for _, o := range q.GetKueue().GetQuotas() {
+			used[o.GetNodeSet()] = true
 		}
 	}
-	for _, f := range c.snapshot.GetKueue().GetFlavors() {
-		if !used[f.GetName()] {
+	for _, f := range c.snapshot.GetNodeSets() {
+		if f.GetFlavor() != nil && !used[f.GetName()] {
 			c.say(kueueUnusedFlavor, Finding{}, "no queue has quota of ResourceFlavor %s", f.GetName())
 		}
 	}

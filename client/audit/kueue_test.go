@@ -13,41 +13,52 @@ import (
 // kueueQueue is a ClusterQueue with quota of CPUs in the flavor default.
 func kueueQueue(name string, change func(*apportionv1.KueueQueue)) client.Queue {
 	own := &apportionv1.KueueQueue{
-		Groups: []*apportionv1.KueueResourceGroup{{CoveredResources: []string{"cpu"}, Flavors: []*apportionv1.KueueFlavorQuotas{
-			{Name: "default", Resources: []*apportionv1.KueueQuota{{Name: "cpu", Nominal: 4000}}},
-		}}},
+		Quotas:     []*apportionv1.Quota{{NodeSet: "default", Nominal: cpu(4000)}},
 		Preemption: &apportionv1.KueuePreemption{ReclaimWithinCohort: apportionv1.KueueChoice_KUEUE_CHOICE_ANY},
 	}
 	if change != nil {
 		change(own)
 	}
-	return client.Queue{Name: name, Kueue: own}
+	return client.Queue{Name: name, Kueue: own, Dimensions: []string{"cpu"}}
+}
+
+func cpu(amount float64) *apportionv1.Resource {
+	return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{amount}}
 }
 
 // kueueJob is a Workload of one pod.
-func kueueJob(name, resource string, amount int64, change func(*apportionv1.KueuePodSet)) client.Job {
-	set := &apportionv1.KueuePodSet{Name: "main", Count: 1, Requests: []*apportionv1.KueueAmount{{Name: resource, Amount: amount}}}
+func kueueJob(name, resource string, amount float64, change func(*apportionv1.KueuePodSet)) client.Job {
+	set := &apportionv1.KueuePodSet{Name: "main", Count: 1, Request: cpu(amount)}
 	if change != nil {
 		change(set)
 	}
-	return client.Job{Namespace: "n", Name: name, Queue: "a", Kueue: &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{set}}}
+	return client.Job{
+		Namespace: "n", Name: name, Queue: "a", Dimensions: []string{resource},
+		Kueue: &apportionv1.KueueWorkload{PodSets: []*apportionv1.KueuePodSet{set}},
+	}
+}
+
+// below puts queues into cohort all.
+func below(queues ...client.Queue) []client.Queue {
+	for i := range queues {
+		queues[i].Parent = "all"
+	}
+	return queues
 }
 
 func TestPitfallsOfKueueAreFound(t *testing.T) {
-	cohort := func(change func(*apportionv1.KueueQueue)) func(*apportionv1.KueueQueue) {
-		return func(q *apportionv1.KueueQueue) {
-			q.Cohort = "all"
-			if change != nil {
-				change(q)
-			}
+	flavors := func(names ...string) (list []client.NodeSet) {
+		for _, name := range names {
+			list = append(list, client.NodeSet{Name: name, Flavor: &apportionv1.KueueFlavor{}})
 		}
+		return list
 	}
-	quota := func(q *apportionv1.KueueQueue) *apportionv1.KueueQuota { return q.Groups[0].Flavors[0].Resources[0] }
+	cohort := kueueQueue("all", func(q *apportionv1.KueueQueue) { q.Cohort = true })
 	for name, test := range map[string]struct {
-		kueue  *apportionv1.KueueSnapshot
-		queues []client.Queue
-		jobs   []client.Job
-		rules  []string
+		flavors []client.NodeSet
+		queues  []client.Queue
+		jobs    []client.Job
+		rules   []string
 	}{
 		"nothing": {nil, []client.Queue{kueueQueue("a", nil)}, []client.Job{kueueJob("fits", "cpu", 4000, nil)}, nil},
 		"what waits for quota in use is no pitfall": {
@@ -63,30 +74,30 @@ func TestPitfallsOfKueueAreFound(t *testing.T) {
 			nil, []client.Queue{kueueQueue("a", func(q *apportionv1.KueueQueue) { q.Stopped = true })}, nil, nil,
 		},
 		"a flavor that does not exist": {
-			&apportionv1.KueueSnapshot{},
+			[]client.NodeSet{},
 			[]client.Queue{kueueQueue("a", nil)},
 			[]client.Job{kueueJob("waits", "cpu", 1, nil)},
 			[]string{"kueue-inactive-queue"},
 		},
 		"a queue without quota": {
-			&apportionv1.KueueSnapshot{},
-			[]client.Queue{kueueQueue("a", func(q *apportionv1.KueueQueue) { q.Groups = nil })},
+			[]client.NodeSet{},
+			[]client.Queue{kueueQueue("a", func(q *apportionv1.KueueQueue) { q.Quotas = nil })},
 			nil,
 			[]string{"kueue-no-quota"},
 		},
 		"a resource that is not covered": {
 			nil,
 			[]client.Queue{kueueQueue("a", nil)},
-			[]client.Job{kueueJob("waits", "nvidia.com/gpu", 1, nil)},
+			[]client.Job{kueueJob("waits", "nvidia.com/gpu", 1000, nil)},
 			[]string{"kueue-uncovered-resource"},
 		},
 		"more than there can be": {
 			nil, []client.Queue{kueueQueue("a", nil)}, []client.Job{kueueJob("waits", "cpu", 4001, nil)}, []string{"kueue-never-fits"},
 		},
 		"a flavor that pods do not select": {
-			&apportionv1.KueueSnapshot{Flavors: []*apportionv1.KueueFlavor{
-				{Name: "default", NodeLabels: []*apportionv1.KueueLabel{{Key: "zone", Value: "a"}}},
-			}},
+			[]client.NodeSet{{Name: "default", Flavor: &apportionv1.KueueFlavor{
+				NodeLabels: []*apportionv1.KueueLabel{{Key: "zone", Value: "a"}},
+			}}},
 			[]client.Queue{kueueQueue("a", nil)},
 			[]client.Job{kueueJob("waits", "cpu", 1, func(p *apportionv1.KueuePodSet) {
 				p.SelectorLabels = []*apportionv1.KueueLabel{{Key: "zone", Value: "b"}}
@@ -100,40 +111,34 @@ func TestPitfallsOfKueueAreFound(t *testing.T) {
 			[]string{"kueue-never-fits", "kueue-strict-queue-is-stuck"},
 		},
 		"a queue that may borrow nothing": {
-			nil, []client.Queue{
-				kueueQueue("a", cohort(func(q *apportionv1.KueueQueue) { quota(q).BorrowingLimit = new(int64(0)) })), kueueQueue("b", cohort(nil)),
-			}, nil, []string{"kueue-may-not-borrow"},
+			nil,
+			below(kueueQueue("a", func(q *apportionv1.KueueQueue) { q.Quotas[0].BorrowingLimit = cpu(0) }), kueueQueue("b", nil)),
+			nil,
+			[]string{"kueue-may-not-borrow"},
 		},
-		"a cohort of one": {nil, []client.Queue{kueueQueue("a", cohort(nil))}, nil, []string{"kueue-lonely-cohort"}},
-		"a cohort of one with quota of its own": {
-			&apportionv1.KueueSnapshot{
-				Flavors: []*apportionv1.KueueFlavor{{Name: "default"}},
-				Cohorts: []*apportionv1.KueueCohort{{Name: "all", Groups: kueueQueue("", nil).Kueue.Groups}},
-			}, []client.Queue{kueueQueue("a", cohort(nil))}, nil, nil,
-		},
+		"a cohort of one":                       {nil, below(kueueQueue("a", nil)), nil, []string{"kueue-lonely-cohort"}},
+		"a cohort of one with quota of its own": {nil, append(below(kueueQueue("a", nil)), cohort), nil, nil},
 		"a queue that lends and may not reclaim": {
-			nil, []client.Queue{
-				kueueQueue("a", cohort(func(q *apportionv1.KueueQueue) { q.Preemption = nil })), kueueQueue("b", cohort(nil)),
-			}, nil, []string{"kueue-lends-and-cannot-reclaim"},
+			nil, below(kueueQueue("a", func(q *apportionv1.KueueQueue) { q.Preemption = nil }), kueueQueue("b", nil)), nil,
+			[]string{"kueue-lends-and-cannot-reclaim"},
 		},
 		"a queue that lends nothing need not reclaim": {
-			nil, []client.Queue{
-				kueueQueue("a", cohort(func(q *apportionv1.KueueQueue) { q.Preemption, quota(q).LendingLimit = nil, new(int64(0)) })),
-				kueueQueue("b", cohort(nil)),
-			}, nil, nil,
+			nil, below(
+				kueueQueue("a", func(q *apportionv1.KueueQueue) { q.Preemption, q.Quotas[0].LendingLimit = nil, cpu(0) }), kueueQueue("b", nil),
+			), nil, nil,
 		},
 		"a flavor without quota": {
-			&apportionv1.KueueSnapshot{Flavors: []*apportionv1.KueueFlavor{{Name: "default"}, {Name: "spot"}}},
+			flavors("default", "spot"),
 			[]client.Queue{kueueQueue("a", nil)},
 			nil,
 			[]string{"kueue-unused-flavor"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if test.kueue == nil {
-				test.kueue = &apportionv1.KueueSnapshot{Flavors: []*apportionv1.KueueFlavor{{Name: "default"}}}
+			if test.flavors == nil {
+				test.flavors = flavors("default")
 			}
-			snapshot, err := client.NewSnapshot().Kueue(test.kueue).Queue(test.queues...).Job(test.jobs...).Build()
+			snapshot, err := client.NewSnapshot().NodeSet(test.flavors...).Queue(test.queues...).Job(test.jobs...).Build()
 			require.NoError(t, err)
 			policy, _ := client.Preset("kueue")
 			found, report, err := audit.Check(t.Context(), client.InProcess(), client.Input{Snapshot: snapshot, Policy: policy}, audit.Limits{})

@@ -62,8 +62,8 @@ type Edit struct {
 	// of a search; 0: the amount follows from other edits.
 	Before, Amount, Step float64
 	Given, None          bool
-	// Text is the new value of kinds whose value is a text. Flavor and Resource name the quota of an edit that has one.
-	Text, Flavor, Resource string
+	// Text is the new value of kinds whose value is a text. Flavor names that of a quota.
+	Text, Flavor string
 	// Downtime are the periods of Maintenance; nil for other kinds.
 	Downtime *[]model.ReservationSpec
 }
@@ -91,10 +91,11 @@ func (k Kind) Counted() bool {
 	}
 }
 
-// Extras makes those parts of edits that are about what a single policy reads of a queue, a job or the whole snapshot.
+// Extras makes those parts of edits that are about what a single policy reads of a queue, a job or a node set.
 type Extras interface {
-	// Queue, Job and Snapshot return what the policy reads after an edit; the same value if it does not concern it.
+	// Queue and Job return what the policy reads after an edit; the same value if it does not concern it.
 	Queue(e *Edit, was *model.Extra) *model.Extra
 	Job(e *Edit, was *model.Extra) *model.Extra
-	Snapshot(e *Edit, was *model.Extra) *model.Extra
+	// Flavor returns what the policy reads of a node set that is a new flavor.
+	Flavor() *model.Extra
 }

@@ -143,15 +143,12 @@ func (e *editor) feedSnapshot() {
 			e.Forget()
 		}
 	}
-	if e.extras == nil {
-		return
-	}
-	extra := e.Extra
+	made := map[string]bool{}
 	for i := range e.edits {
-		extra = e.extras.Snapshot(&e.edits[i], extra)
-	}
-	if extra != e.Extra {
-		e.Builder.Extra(extra)
+		if name := e.edits[i].Flavor; e.edits[i].Kind == Flavor && e.extras != nil && !made[name] {
+			made[name] = true
+			e.Builder.NodeSet(model.NodeSetSpec{Name: name, Extra: e.extras.Flavor()})
+		}
 	}
 }
 

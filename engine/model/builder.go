@@ -141,8 +141,23 @@ func (b *Builder) Total(total *Amounts) {
 	}
 }
 
-// Extra sets what a single policy reads of the whole snapshot. The model keeps the value as it is.
-func (b *Builder) Extra(e *Extra) { b.m.Extra = e }
+// Renumbered returns the position in the model's Order for each position among the given names; nil if both are the same. For a position
+// without a name it returns one that does not exist.
+func (b *Builder) Renumbered() func(given uint32) uint32 {
+	same := len(b.index) == b.m.Dims.Len()
+	for i := 0; same && i < len(b.index); i++ {
+		same = b.m.Dims.Position(b.index[i]) == i
+	}
+	if same {
+		return nil
+	}
+	return func(given uint32) uint32 {
+		if int64(given) >= int64(len(b.index)) {
+			return math.MaxUint32
+		}
+		return uint32(b.m.Dims.Position(b.index[given]))
+	}
+}
 
 // Node adds a node.
 func (b *Builder) Node(s NodeSpec) {

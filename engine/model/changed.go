@@ -392,7 +392,7 @@ func (b *Builder) own(r *result) *Own {
 		Bytes: int(m.jobIndex.bytes()-base.jobIndex.bytes()) + int(m.taskIndex.bytes()-base.taskIndex.bytes()) +
 			r.jobs.ownBytes() + r.accounts.ownBytes(),
 	}
-	o.Bytes += r.countExtras(c.ownQueues)
+	o.Bytes += r.countExtras(c)
 	for _, p := range c.parts {
 		o.Groups, o.Counts, o.Details = o.Groups+len(p.groups), o.Counts+len(p.counts), o.Details+len(p.details)
 		o.Bytes += cap(p.written)

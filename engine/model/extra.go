@@ -1,6 +1,6 @@
 package model
 
-// Extra is what a single policy reads of a queue or a job, beyond the fields that all policies share. The model keeps the value as it is.
+// Extra is what a single policy reads of a queue, a job or a node set, beyond the fields that all policies share. The model keeps the value as it is.
 type Extra struct {
 	Value any
 	// Bytes is about what the value takes without its texts.
@@ -32,7 +32,10 @@ func (m *Model) ExtraParts() (queue, job int) { return m.queueParts, m.jobParts 
 
 // countExtras sets the size of what single policies read, for a model that is not built by a Change.
 func (b *Builder) countExtras() {
-	bytes := b.m.Extra.bytes()
+	bytes := 0
+	for i := range b.m.NodeSets {
+		bytes += b.m.NodeSets[i].Extra.bytes()
+	}
 	for i := range b.m.Queues {
 		e := b.m.Queues[i].Extra
 		bytes, b.m.queueParts = bytes+e.bytes(), max(b.m.queueParts, e.parts())
@@ -46,7 +49,7 @@ func (b *Builder) countExtras() {
 
 // countExtras is that of the builder for the result of a change, and returns how much it does not share with the base. The jobs that were
 // touched are in it once.
-func (r *result) countExtras(ownQueues bool) (own int) {
+func (r *result) countExtras(c *change) (own int) {
 	m, base := r.Model, r.base
 	count := func(is, was *Extra) {
 		if is != was {
@@ -54,8 +57,14 @@ func (r *result) countExtras(ownQueues bool) (own int) {
 			own += is.bytes()
 		}
 	}
-	count(m.Extra, base.Extra)
-	for q := 0; ownQueues && q < len(m.Queues); q++ {
+	for s := 0; c.ownNodeSets && s < len(m.NodeSets); s++ {
+		was := (*Extra)(nil)
+		if s < len(base.NodeSets) {
+			was = base.NodeSets[s].Extra
+		}
+		count(m.NodeSets[s].Extra, was)
+	}
+	for q := 0; c.ownQueues && q < len(m.Queues); q++ {
 		was := (*Extra)(nil)
 		if q < len(base.Queues) {
 			was = base.Queues[q].Extra

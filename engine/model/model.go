@@ -35,8 +35,6 @@ type Model struct {
 	Memory *Memory
 	// Pods are the placement constraints that depend on other pods; nil: there are none.
 	Pods *PodRules
-	// Extra is what a single policy reads of the whole snapshot; nil for most policies.
-	Extra *Extra
 	// Total is the explicit total, or the sum of all nodes' allocatable; cpu and memory are present.
 	Total resource.Row
 	// Accounts belong to the jobs at the same positions.

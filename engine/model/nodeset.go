@@ -26,6 +26,8 @@ type NodeSet struct {
 	ToleratesCordon bool
 	// Fixed: the rule goes by what each node has for itself, such as its name. A node that is like one of the set is not in it.
 	Fixed bool
+	// Extra is nil for most policies.
+	Extra *Extra
 }
 
 // Exclusion is one reason why nodes are not in a set.
@@ -111,6 +113,7 @@ type NodeSetSpec struct {
 	ToleratesCordon bool
 	// Fixed: a node that is like one of the set is not in it.
 	Fixed bool
+	Extra *Extra
 }
 
 // ExclusionSpec is the description of an exclusion in a snapshot. The builder copies Nodes.
@@ -139,7 +142,7 @@ func (b *Builder) NodeSet(s NodeSetSpec) {
 	}
 	set := NodeSet{
 		Name: b.text.keep(s.Name), Rule: b.text.keep(s.Rule), Nodes: b.nodesOf(s.Nodes, path), ToleratesCordon: s.ToleratesCordon,
-		Fixed: s.Fixed,
+		Fixed: s.Fixed, Extra: s.Extra,
 	}
 	rest := -1
 	for k, e := range s.Exclusions {

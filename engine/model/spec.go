@@ -107,6 +107,7 @@ func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 	set := &m.NodeSets[s]
 	spec := NodeSetSpec{
 		Name: set.Name, Rule: set.Rule, Nodes: m.present(set.Nodes), ToleratesCordon: set.ToleratesCordon, Fixed: set.Fixed,
+		Extra: set.Extra,
 	}
 	for i := range set.Exclusions {
 		e := &set.Exclusions[i]

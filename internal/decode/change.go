@@ -160,7 +160,6 @@ func (d *Decoder) feed(b *model.ChangeBuilder, head *head, n int) error {
 		b.Forget()
 	}
 	d.c.memory(head.memory)
-	d.c.kueue(head.kueue)
 	d.c.podRules(head.pods)
 	rest := head.rest
 	ok := d.names(rest, tagChangeRemoveNode, b.RemoveNode) && d.names(rest, tagChangeRemoveQueue, b.RemoveQueue) &&

@@ -18,8 +18,7 @@ const (
 	tagSnapshotNodeSet   = 8<<3 | field.Delimited
 	tagSnapshotLeftOut   = 20<<3 | field.Delimited
 	tagSnapshotMemory    = 21<<3 | field.Delimited
-	tagSnapshotKueue     = 22<<3 | field.Delimited
-	tagSnapshotPods      = 23<<3 | field.Delimited
+	tagSnapshotPods      = 22<<3 | field.Delimited
 
 	tagNodeDomains = 6 << 3
 	tagNodeOthers  = 7 << 3
@@ -59,6 +58,7 @@ const (
 	tagGroupTask         = 4<<3 | field.Delimited
 	tagGroupCount        = 5<<3 | field.Delimited
 	tagSetExclusion      = 4<<3 | field.Delimited
+	tagSetFlavor         = 7<<3 | field.Delimited
 	tagGroupNodeSet      = 6<<3 | field.Delimited
 	tagGroupUnjudged     = 7 << 3
 	tagGroupPodClass     = 8<<3 | field.Varint

@@ -156,7 +156,6 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	}
 	d.c.b.Dimensions(head.dimensions)
 	d.c.b.Total(d.c.total.of(head.total))
-	d.c.kueue(head.kueue)
 	d.c.podRules(head.pods)
 	d.c.memory(head.memory)
 	// Tasks that are only counted need no more of the nodes than their number.
@@ -184,7 +183,6 @@ type head struct {
 	clearTotal bool
 	// memory stays in the decoder, as total does.
 	memory      *apportionv1.Memory
-	kueue       *apportionv1.KueueSnapshot
 	pods        *apportionv1.PodRules
 	clearMemory bool
 }
@@ -219,11 +217,6 @@ func (d *Decoder) head(data []byte, size *Size) (h head, ok bool) {
 			case tagSnapshotMemory:
 				ok = d.memory.merge(text)
 				h.memory = &d.memory.m
-			case tagSnapshotKueue:
-				if h.kueue == nil {
-					h.kueue = &apportionv1.KueueSnapshot{}
-				}
-				ok = kueueShape.Knows(text) && proto.UnmarshalOptions{Merge: true}.Unmarshal(text, h.kueue) == nil
 			case tagSnapshotPods:
 				if h.pods == nil {
 					h.pods = &apportionv1.PodRules{}

@@ -13,7 +13,6 @@ import (
 func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	d := description{Model: m, nodes: make([]uint32, len(m.Nodes))}
 	out := &apportionv1.Snapshot{AsOf: m.AsOf, Dimensions: m.Dims.OrderedNames(), Total: resourceOf(m, m.Total), Memory: MemoryOf(m)}
-	out.Kueue = kueue.Extra[*apportionv1.KueueSnapshot](m.Extra)
 	out.Pods = wirePods(m.Pods)
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
@@ -58,6 +57,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 func (m *description) nodeSet(s *model.NodeSet) *apportionv1.NodeSet {
 	out := &apportionv1.NodeSet{
 		Name: s.Name, Rule: s.Rule, Nodes: m.positions(s.Nodes), ToleratesCordon: s.ToleratesCordon, Fixed: s.Fixed,
+		Flavor: kueue.Extra[*apportionv1.KueueFlavor](s.Extra),
 	}
 	for i := range s.Exclusions {
 		e := &s.Exclusions[i]

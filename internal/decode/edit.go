@@ -172,10 +172,6 @@ func (r *editReader) read(e *apportionv1.Edit) edit.Edit {
 func (r *editReader) object(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 	switch rule.object {
 	case ofQueue:
-		if e.GetQueue() != nil && e.GetQueue().Index == nil && rule.value == quotaValue && kueue.HasCohort(r.m, e.GetQueue().GetName()) {
-			out.Text = e.GetQueue().GetName()
-			return
-		}
 		if e.GetQueue() == nil {
 			r.fault("queue", "the kind needs a queue")
 		} else {
@@ -236,11 +232,8 @@ func (r *editReader) value(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 	if (rule.value == queueValue || rule.value == nodeValue) != (e.GetTo() != nil) {
 		r.fault("to", "the kind needs a queue or a node to which the job moves, and only such a kind")
 	}
-	if e.Dimension != nil && rule.value != amountValue && rule.value != secondsValue {
+	if e.Dimension != nil && rule.value != amountValue && rule.value != secondsValue && rule.value != quotaValue {
 		r.fault("dimension", "the kind has no dimension")
-	}
-	if e.GetResource() != "" && rule.value != quotaValue && out.Kind != edit.Request {
-		r.fault("resource", "the kind has no resource of Kueue")
 	}
 	if rule.value != quotaValue && out.Kind != edit.Flavor && e.GetNodeSet() != "" {
 		r.fault("node_set", "the kind has no flavor")
@@ -264,10 +257,12 @@ func (r *editReader) value(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 			r.whole(out.Amount)
 		}
 	case quotaValue:
-		r.within(out.Amount, 0, math.MaxInt64)
-		out.Resource = e.GetResource()
+		r.within(out.Amount, 0, math.Inf(1))
+		if r.dimension(e, out); out.Queue == model.None || out.Dimension < 0 {
+			return
+		}
 		var fault string
-		if out.Flavor, fault = kueue.FlavorOf(r.m, out.Queue, out.Text, e.GetNodeSet(), e.GetResource()); fault != "" {
+		if out.Flavor, fault = kueue.FlavorOf(r.m, out.Queue, e.GetNodeSet(), out.Dimension); fault != "" {
 			r.fault("node_set", "%s", fault)
 		}
 	case textValue:
@@ -285,8 +280,8 @@ func (r *editReader) value(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 		}
 	default:
 		if out.Kind == edit.Flavor {
-			if out.Flavor = e.GetNodeSet(); out.Flavor == "" || kueue.HasFlavor(r.m, out.Flavor) {
-				r.fault("node_set", "the flavor needs a name that no flavor has")
+			if out.Flavor = e.GetNodeSet(); out.Flavor == "" || kueue.HasNodeSet(r.m, out.Flavor) {
+				r.fault("node_set", "the flavor needs a name that no node set has")
 			}
 		}
 	}
@@ -310,10 +305,6 @@ func (r *editReader) whole(x float64) {
 func (r *editReader) dimension(e *apportionv1.Edit, out *edit.Edit) {
 	order := r.m.Dims.Order()
 	switch {
-	case out.Kind == edit.Request && out.Job != model.None && kueue.HasPodSet(r.m, out.Job, e.GetRole()):
-		if out.Resource = e.GetResource(); out.Resource == "" {
-			r.fault("resource", "the request of a pod set needs a resource")
-		}
 	case e.Dimension == nil:
 		r.fault("dimension", "the amount needs a dimension")
 	case int64(e.GetDimension()) >= int64(len(order)):

@@ -143,8 +143,6 @@ func measureAlone(data []byte, n int) Size {
 		switch tag {
 		case tagSnapshotDimension:
 			size.Dimensions++
-		case tagSnapshotKueue:
-			size.extra(data[from:to])
 		case tagSnapshotPods:
 			size.pods(data[from:to])
 			l.pods = true
@@ -159,7 +157,7 @@ func measureAlone(data []byte, n int) Size {
 		case tagSnapshotNodeSet:
 			size.NodeSets++
 			size.NodeSetBytes += int64(to - from)
-			field.Each(data[from:to], tagSetExclusion, func([]byte) bool { size.ExtraParts++; return true })
+			size.nodeSet(data[from:to])
 		case tagSnapshotJob:
 			size.Jobs++
 			size.AddJob(data[from:to])
@@ -177,6 +175,12 @@ func measureAlone(data []byte, n int) Size {
 	return size
 }
 
+// nodeSet counts the exclusions of a node set, and what it has as a flavor.
+func (z *Size) nodeSet(b []byte) {
+	field.Each(b, tagSetExclusion, func([]byte) bool { z.ExtraParts++; return true })
+	field.Each(b, tagSetFlavor, func(flavor []byte) bool { z.extra(flavor); return true })
+}
+
 // AddJob adds an encoded job.
 func (z *Size) AddJob(b []byte) {
 	for i := 0; i < len(b); {
@@ -191,8 +195,13 @@ func (z *Size) AddJob(b []byte) {
 		case tagJobKueue:
 			z.extra(b[from:to])
 			const podSet, request = 7<<3 | field.Delimited, 5<<3 | field.Delimited
-			sets, requests := countNested(b[from:to], podSet, request)
-			z.Asked = max(z.Asked, sets+requests)
+			asked := int64(0)
+			field.Each(b[from:to], podSet, func(set []byte) bool {
+				asked++
+				field.Each(set, request, func(amounts []byte) bool { asked += int64(len(amounts) / 9); return true })
+				return true
+			})
+			z.Asked = max(z.Asked, asked)
 		}
 	}
 }
@@ -217,21 +226,12 @@ func (z *Size) queue(b []byte) {
 			z.limits(z.ExtraParts - before)
 		case tagQueueKueue:
 			z.extra(b[from:to])
-			const group, flavor = 3<<3 | field.Delimited, 2<<3 | field.Delimited
-			_, flavors := countNested(b[from:to], group, flavor)
+			const quota = 3<<3 | field.Delimited
+			flavors := int64(0)
+			field.Each(b[from:to], quota, func([]byte) bool { flavors++; return true })
 			z.Flavors = max(z.Flavors, flavors)
 		}
 	}
-}
-
-// countNested counts the fields of a message with a tag, and those within them with another one.
-func countNested(b []byte, outer, inner uint32) (outers, inners int64) {
-	field.Each(b, outer, func(data []byte) bool {
-		outers++
-		field.Each(data, inner, func([]byte) bool { inners++; return true })
-		return true
-	})
-	return outers, inners
 }
 
 // limits counts n limits for groups of nodes: each has a row in the model and another one in node_group, and names a group.
@@ -322,8 +322,8 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 			z.NodeSetBytes += int64(len(e.GetRule())) + 5*int64(1+len(e.GetNodes()))
 			z.ExtraParts++
 		}
+		z.decoded(set.GetFlavor())
 	}
-	z.decoded(s.GetKueue())
 	z.decoded(s.GetPods())
 	for _, n := range s.GetNodes() {
 		z.NodeSetBytes += 5 * int64(len(n.GetDomains())+len(n.GetOtherPods())+len(n.GetLeavingPods()))

@@ -15,6 +15,7 @@ func (c *compiler) nodeSet(s *apportionv1.NodeSet) {
 	c.text(s.GetRule())
 	spec := model.NodeSetSpec{
 		Name: s.GetName(), Rule: s.GetRule(), Nodes: s.GetNodes(), ToleratesCordon: s.GetToleratesCordon(), Fixed: s.GetFixed(),
+		Extra: extra(c, s.GetFlavor()),
 	}
 	for _, e := range s.GetExclusions() {
 		c.text(e.GetRule())

@@ -22,7 +22,6 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	c.b.Dimensions(snapshot.GetDimensions())
 	c.b.Total(c.total.of(snapshot.GetTotal()))
 	c.memory(snapshot.GetMemory())
-	c.kueue(snapshot.GetKueue())
 	c.podRules(snapshot.GetPods())
 	for i, n := range snapshot.GetNodes() {
 		c.node(i, n)
@@ -91,17 +90,14 @@ func extra[M interface {
 	if m == none {
 		return nil
 	}
+	kept := proto.Message(m)
 	if c.borrowed {
-		return wirekueue.Kept(proto.Clone(m))
+		kept = proto.Clone(m)
 	}
-	return wirekueue.Kept(m)
-}
-
-// kueue keeps what the policy kueue reads of the whole snapshot.
-func (c *compiler) kueue(m *apportionv1.KueueSnapshot) {
-	if e := extra(c, m); e != nil {
-		c.b.Extra(e)
+	if number := c.b.Renumbered(); number != nil {
+		wirekueue.Renumber(kept, number)
 	}
+	return wirekueue.Kept(kept)
 }
 
 // node feeds the node at position i.

@@ -175,6 +175,5 @@ var (
 	groupShape    = ShapeOf((*apportionv1.TaskGroup)(nil))
 	detailShape   = ShapeOf((*apportionv1.TaskDetail)(nil))
 	updateShape   = ShapeOf((*apportionv1.TaskUpdate)(nil))
-	kueueShape    = ShapeOf((*apportionv1.KueueSnapshot)(nil))
 	podsShape     = ShapeOf((*apportionv1.PodRules)(nil))
 )

@@ -248,35 +248,10 @@ func kueueVictims(n *apportionv1.KueueNomination) string {
 	return fmt.Sprintf("It would evict %s: %s.", Count(len(victims), "job"), strings.Join(listed, ", "))
 }
 
-// kueueAmount is an amount in Kueue's units with the name of the resource, for a text that Sentence completes.
-func kueueAmount(resource string, amount int64) string {
-	if amount == math.MaxInt64 {
+// kueueAmount is an amount with the name of the resource, for a text that Sentence completes.
+func kueueAmount(resource string, amount float64) string {
+	if math.IsInf(amount, 1) {
 		return quantity.Unlimited + " " + resource
 	}
-	return Figure(kueueUnits(resource), float64(amount)) + " " + resource
-}
-
-// KueueQuantity shows an amount in Kueue's units.
-func KueueQuantity(resource string, amount int64) string { return KueueQuantities(resource, amount)[0] }
-
-// KueueQuantities shows amounts in Kueue's units that are read together.
-func KueueQuantities(resource string, amounts ...int64) []string {
-	limited := make([]float64, len(amounts))
-	for i, amount := range amounts {
-		if limited[i] = float64(amount); amount == math.MaxInt64 {
-			limited[i] = math.Inf(1)
-		}
-	}
-	return quantity.Alike(kueueUnits(resource), limited...)
-}
-
-// kueueUnits returns a dimension whose amounts have the units of a resource of Kueue: thousandths of cores, bytes, and ones of all else.
-func kueueUnits(resource string) string {
-	switch {
-	case resource == "cpu":
-		return resource
-	case bytesOf(resource):
-		return "memory"
-	}
-	return "pods"
+	return Figure(resource, amount) + " " + resource
 }

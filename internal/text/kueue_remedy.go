@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -66,14 +65,18 @@ func kueueRemedy(names Names, r *apportionv1.Remedy) string {
 
 func kueueEdit(names Names, e *apportionv1.Edit) string {
 	owner := "queue " + names.Queue(e.GetQueue().GetIndex())
-	if e.GetQueue() != nil && e.GetQueue().Index == nil {
-		owner = "cohort " + visible.Text(e.GetQueue().GetName())
+	if names.cohort(e) {
+		owner = "cohort " + names.Queue(e.GetQueue().GetIndex())
 	}
 	flavor := visible.Text(e.GetNodeSet())
-	before, after := kueueExactly(e.GetResource(), int64(e.GetBefore())), kueueExactly(e.GetResource(), int64(e.GetAmount()))
+	resource := ""
+	if e.Dimension != nil {
+		resource = names.Dimension(e.GetDimension())
+	}
+	before, after := kueueExactly(resource, e.GetBefore()), kueueExactly(resource, e.GetAmount())
 	amounts := "from " + before + " to " + after
-	if e.GetResource() != "" {
-		amounts += " " + visible.Text(e.GetResource())
+	if resource != "" {
+		amounts += " " + visible.Text(resource)
 	}
 	switch e.GetKind() { //nolint:exhaustive // The others are no remedies.
 	case apportionv1.EditKind_EDIT_KIND_MINIMUM:
@@ -99,31 +102,13 @@ func kueueEdit(names Names, e *apportionv1.Edit) string {
 	}
 }
 
-// KueueExact writes an amount in Kueue's units as people do, where that is exact. Without a resource it is a number.
-func KueueExact(resource string, amount int64) string {
-	return Sentence(kueueExactly(resource, amount))
-}
-
-// kueueExactly is KueueExact for a text that Sentence completes.
-func kueueExactly(resource string, amount int64) string {
-	if resource == "cpu" || bytesOf(resource) {
-		return exactly(kueueUnits(resource), float64(amount))
+// kueueExactly writes an amount for a text that Sentence completes. Without a resource it is a number.
+func kueueExactly(resource string, amount float64) string {
+	if resource == "" {
+		return strconv.FormatFloat(amount, 'f', -1, 64)
 	}
-	return strconv.FormatInt(amount, 10)
+	return exactly(resource, amount)
 }
 
-// KueueSetting is the value of KueueExact as a setting has it.
-func KueueSetting(resource string, amount int64) string {
-	switch {
-	case resource == "cpu":
-		return quantity.Format(resource, float64(amount))
-	case bytesOf(resource):
-		return quantity.Format("memory", float64(amount))
-	}
-	return strconv.FormatInt(amount, 10)
-}
-
-// bytesOf reports whether amounts of a resource are bytes.
-func bytesOf(resource string) bool {
-	return resource == "memory" || resource == "ephemeral-storage" || strings.HasPrefix(resource, "hugepages-")
-}
+// Exactly writes an amount as people do, with all decimals.
+func Exactly(resource string, amount float64) string { return Sentence(exactly(resource, amount)) }

@@ -353,11 +353,6 @@ func whatIf(names Names, e *apportionv1.Edit) []string {
 		role = ".role." + quoted(e.GetRole())
 	}
 	value, amount := strconv.FormatFloat(e.GetAmount(), 'f', -1, 64), quantity.Format(dimension, e.GetAmount())
-	if e.GetResource() != "" {
-		queue, resource = "cluster"+queue, quoted(e.GetResource())+"@"+quoted(e.GetNodeSet())
-		amount = KueueSetting(e.GetResource(), int64(e.GetAmount()))
-	}
-	ofCohort := e.GetQueue() != nil && e.GetQueue().Index == nil
 	switch e.GetKind() { //nolint:exhaustive // The others cannot be made.
 	case apportionv1.EditKind_EDIT_KIND_CAPABILITY:
 		return set(queue+".capability."+resource, amount)
@@ -370,10 +365,10 @@ func whatIf(names Names, e *apportionv1.Edit) []string {
 	case apportionv1.EditKind_EDIT_KIND_OPEN:
 		return set(queue+".state", "open")
 	case apportionv1.EditKind_EDIT_KIND_NOMINAL, apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT, apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:
-		if ofCohort {
+		if names.cohort(e) {
 			return nil
 		}
-		return set(queue+"."+quotaSettings[e.GetKind()]+"."+resource, amount)
+		return set("cluster"+queue+"."+quotaSettings[e.GetKind()]+"."+resource+"@"+quoted(e.GetNodeSet()), amount)
 	case apportionv1.EditKind_EDIT_KIND_PRIORITY:
 		return set(job+".priority", value)
 	case apportionv1.EditKind_EDIT_KIND_QUEUE:

@@ -18,6 +18,8 @@ type Names struct {
 	Dimensions []string
 	// Queues by index.
 	Queues []string
+	// Cohort reports whether a queue is a cohort of Kueue. nil: none is.
+	Cohort func(uint32) bool
 	// Job, Task and Node name jobs and nodes by index and tasks by number. nil: they are called by their number.
 	Job, Task, Node func(uint32) string
 	// Spent reports whether the hard budget of a queue is used up in a dimension, or what is left of it is less than one unit uses in an
@@ -31,7 +33,15 @@ func NamesOf(basis *apportionv1.Basis, snapshot *apportionv1.Snapshot) Names {
 	for _, queue := range snapshot.GetQueues() {
 		names.Queues = append(names.Queues, queue.GetName())
 	}
+	names.Cohort = func(q uint32) bool {
+		return int(q) < len(snapshot.GetQueues()) && snapshot.GetQueues()[q].GetKueue().GetCohort()
+	}
 	return names
+}
+
+// cohort reports whether an edit is of a cohort of Kueue.
+func (n Names) cohort(e *apportionv1.Edit) bool {
+	return e.GetQueue() != nil && n.Cohort != nil && n.Cohort(e.GetQueue().GetIndex())
 }
 
 // Queue is the name of a queue.

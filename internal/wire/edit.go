@@ -57,7 +57,7 @@ func (s *Session) editSnapshot(q *apportionv1.EditStep) (*apportionv1.Answer, er
 			return err
 		}
 		err = s.engine.ChangeIf(m.Dims.Names(), func(b *model.ChangeBuilder) error {
-			edit.Make(b, m, edits, wirekueue.Edits{})
+			edit.Make(b, m, edits, wirekueue.Edits{Dims: m.Dims})
 			return nil
 		}, s.limits.Accept)
 		if violations, faulty := errors.AsType[*model.Error](err); faulty {

@@ -176,8 +176,8 @@ func TestEveryFaultOfAnEditIsNamedByItsPath(t *testing.T) {
 		`kind: EDIT_KIND_NODES_LIKE node { name: "n0" } amount: 200000`,
 		`kind: EDIT_KIND_CLOSE queue { name: "ml" } text: "shut" to { index: 0 }`,
 		`kind: EDIT_KIND_MAINTENANCE node { name: "n0" } text: "tomorrow"`,
-		`kind: EDIT_KIND_USAGE queue { name: "ml" } dimension: 0 amount: 0.5 role: "x" resource: "cpu"`,
-		`kind: EDIT_KIND_NOMINAL queue { name: "ml" } resource: "cpu" amount: 1`,
+		`kind: EDIT_KIND_USAGE queue { name: "ml" } dimension: 0 amount: 0.5 role: "x" node_set: "x"`,
+		`kind: EDIT_KIND_NOMINAL queue { name: "ml" } dimension: 0 amount: 1`,
 		`kind: EDIT_KIND_FLAVOR queue { name: "ml" }`,
 	)
 	var paths []string
@@ -197,7 +197,7 @@ func TestEveryFaultOfAnEditIsNamedByItsPath(t *testing.T) {
 		"input.edits[12].amount",
 		"input.edits[13].to", "input.edits[13].text",
 		"input.edits[14].text",
-		"input.edits[15].resource", "input.edits[15].amount", "input.edits[15].role",
+		"input.edits[15].node_set", "input.edits[15].amount", "input.edits[15].role",
 		"input.edits[16].node_set",
 		"input.edits[17].object", "input.edits[17].node_set",
 	}, paths)

@@ -48,7 +48,6 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged_parts text",
 		"KueuePodSetAssignment": "name count mode flavors attempts lacks",
 		"KueueAssignedFlavor":   "resource flavor mode amount tried",
-		"KueueAttempt":          "flavor mode borrow possibility cause",
 		"KueueLack":             "kind flavor resource used requested limit detail",
 		"KueueVictim":           "job name queue:aQueue reason",
 	},

@@ -39,20 +39,22 @@ func numbered(prefix string, n int) []string {
 	return list
 }
 
-// kueueSnapshot has one queue with a group, and workloads that wait there.
-func kueueSnapshot(covered, flavors []string, workloads int, set *apportionv1.KueuePodSet) *apportionv1.Snapshot {
-	group := &apportionv1.KueueResourceGroup{CoveredResources: covered}
-	s := &apportionv1.Snapshot{
-		Kueue:  &apportionv1.KueueSnapshot{},
-		Queues: []*apportionv1.Queue{{Name: "q", Kueue: &apportionv1.KueueQueue{Groups: []*apportionv1.KueueResourceGroup{group}}}},
+// resources has an amount of each of n dimensions.
+func resources(n int, amount float64) *apportionv1.Resource {
+	out := &apportionv1.Resource{}
+	for d := range uint32(n) {
+		out.Dimensions, out.Amounts = append(out.Dimensions, d), append(out.Amounts, amount)
 	}
+	return out
+}
+
+// kueueSnapshot has one queue with quotas of flavors, and workloads that wait there.
+func kueueSnapshot(dimensions int, flavors []string, workloads int, set *apportionv1.KueuePodSet) *apportionv1.Snapshot {
+	own := &apportionv1.KueueQueue{}
+	s := &apportionv1.Snapshot{Dimensions: dimensionsOf(dimensions), Queues: []*apportionv1.Queue{{Name: "q", Kueue: own}}}
 	for _, name := range flavors {
-		quotas := &apportionv1.KueueFlavorQuotas{Name: name}
-		for _, resource := range covered {
-			quotas.Resources = append(quotas.Resources, &apportionv1.KueueQuota{Name: resource, Nominal: 1})
-		}
-		s.Kueue.Flavors = append(s.Kueue.Flavors, &apportionv1.KueueFlavor{Name: name})
-		group.Flavors = append(group.Flavors, quotas)
+		s.NodeSets = append(s.NodeSets, &apportionv1.NodeSet{Name: name, Flavor: &apportionv1.KueueFlavor{}})
+		own.Quotas = append(own.Quotas, &apportionv1.Quota{NodeSet: name, Nominal: resources(dimensions, 1000)})
 	}
 	for _, name := range numbered("job", workloads) {
 		s.Jobs = append(s.Jobs, &apportionv1.Job{
@@ -62,57 +64,50 @@ func kueueSnapshot(covered, flavors []string, workloads int, set *apportionv1.Ku
 	return s
 }
 
-func requests(resources []string, amount int64) *apportionv1.KueuePodSet {
-	set := &apportionv1.KueuePodSet{Name: "s", Count: 1}
-	for _, name := range resources {
-		set.Requests = append(set.Requests, &apportionv1.KueueAmount{Name: name, Amount: amount})
-	}
-	return set
+// dimensionsOf are cpu, and n-1 other dimensions.
+func dimensionsOf(n int) []string { return append([]string{"cpu"}, numbered("r", n-1)...) }
+
+func requests(dimensions int, amount float64) *apportionv1.KueuePodSet {
+	return &apportionv1.KueuePodSet{Name: "s", Count: 1, Request: resources(dimensions, amount)}
 }
 
 // hostileShapes are what a client may send at most.
 func hostileShapes() []hostileShape {
-	wide := kueueSnapshot(nil, nil, 0, nil)
-	group := wide.Queues[0].Kueue.Groups[0]
-	group.CoveredResources = numbered("r", 5000)
-	for _, name := range numbered("f", 5000) {
-		group.Flavors = append(group.Flavors, &apportionv1.KueueFlavorQuotas{Name: name})
-	}
-	admitted := &apportionv1.KueueWorkload{Admission: &apportionv1.KueueAdmission{}}
+	const most = 63 // And memory, which every snapshot has.
+	wide := kueueSnapshot(most, numbered("f", 20_000), 0, nil)
+	admitted := &apportionv1.KueueWorkload{Admitted: true}
 	for _, name := range numbered("s", 5000) {
-		admitted.PodSets = append(admitted.PodSets, &apportionv1.KueuePodSet{Name: name, Count: 1})
-		admitted.Admission.PodSets = append(admitted.Admission.PodSets, &apportionv1.KueueAdmittedPodSet{
-			Name: name, Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: name, Amount: new(int64(1))}},
+		admitted.PodSets = append(admitted.PodSets, &apportionv1.KueuePodSet{
+			Name: name, Count: 1, Uses: []*apportionv1.FlavorUse{{NodeSet: name, Used: resources(1, 1)}},
 		})
 	}
-	sets := kueueSnapshot([]string{"cpu"}, []string{"f"}, 1, nil)
+	sets := kueueSnapshot(1, []string{"f"}, 1, nil)
 	sets.Jobs[0].Kueue = admitted
-	local := kueueSnapshot([]string{"cpu"}, []string{"f"}, 0, nil)
+	local := kueueSnapshot(most, []string{"f"}, 0, nil)
 	local.Queues[0].Kueue.UsageBased = true
-	used := &apportionv1.KueueLocalQueue{Name: "l"}
-	for _, name := range numbered("r", 50_000) {
-		used.ConsumedUsages = append(used.ConsumedUsages, &apportionv1.KueueUsage{Name: name, Amount: 1})
+	for _, name := range numbered("l", 5000) {
+		local.Queues[0].Kueue.LocalQueues = append(local.Queues[0].Kueue.LocalQueues, &apportionv1.KueueLocalQueue{
+			Owner: name, Consumed: resources(most, 1),
+		})
+		local.Jobs = append(local.Jobs, &apportionv1.Job{Name: name, Queue: "q", Owner: name, Kueue: &apportionv1.KueueWorkload{}})
 	}
-	local.Kueue.LocalQueues = []*apportionv1.KueueLocalQueue{used}
-	local.Jobs = []*apportionv1.Job{{Name: "j", Queue: "q", Kueue: &apportionv1.KueueWorkload{LocalQueue: new(uint32(0))}}}
-	elsewhere := kueueSnapshot([]string{"cpu"}, []string{"f"}, 1, requests([]string{"cpu"}, 1<<60))
+	elsewhere := kueueSnapshot(1, []string{"f"}, 1, requests(1, 1<<50))
 	for _, name := range numbered("g", 50_000) {
-		elsewhere.Kueue.Flavors = append(elsewhere.Kueue.Flavors, &apportionv1.KueueFlavor{Name: name})
+		elsewhere.NodeSets = append(elsewhere.NodeSets, &apportionv1.NodeSet{Name: name, Flavor: &apportionv1.KueueFlavor{}})
 	}
-	many := numbered("r", 2000)
 	return []hostileShape{
 		{"resources by flavors", wide, byKueue, `shares {}`, 0, "more than 1048576 accounts"},
 		{"sets of an admitted workload", sets, byKueue, `shares {}`, 20_000_000, ""},
 		{"flavors of other queues, at each try of a remedy", elsewhere, byKueue, `remedies { job { indices: 0 } }`, 2_000_000, ""},
 		{"usage of a local queue", local, byKueue, `shares {}`, 1_000_000, tooMuchWork},
-		{"requests by covered resources", kueueSnapshot(many, []string{"f", "g"}, 1, requests(many, 0)), byKueue, `explain {}`, 2_000_000, tooMuchWork},
+		{"requests by covered resources", kueueSnapshot(most, []string{"f", "g"}, 2000, requests(most, 0)), byKueue, `explain {}`, 2_000_000, tooMuchWork},
 		{
-			"flavors that are tried", kueueSnapshot([]string{"cpu"}, numbered("f", 2000), 40, requests([]string{"cpu"}, 5)), byKueue,
+			"flavors that are tried", kueueSnapshot(1, numbered("f", 2000), 40, requests(1, 5000)), byKueue,
 			`explain {}`, 0, "the answer would exceed 1048576 bytes",
 		},
 		{
 			"flavors that are tried before a job is admitted",
-			kueueSnapshot([]string{"cpu"}, numbered("f", 2000), 40, requests([]string{"cpu"}, 5)), byKueue,
+			kueueSnapshot(1, numbered("f", 2000), 40, requests(1, 5000)), byKueue,
 			`enqueue { mode: ENQUEUE_MODE_VOTES }`, 0, "the answer would exceed 1048576 bytes",
 		},
 	}
@@ -216,15 +211,15 @@ func TestWhatTakesFarMoreThanItsBytesIsRefusedBeforeItIsDone(t *testing.T) {
 
 // TestAQuestionOfKueueThatFailsAdmitsNothing asks whether many jobs may be admitted, whose answer is too large once some are.
 func TestAQuestionOfKueueThatFailsAdmitsNothing(t *testing.T) {
-	snapshot := kueueSnapshot([]string{"cpu"}, numbered("f", 100), 50, requests([]string{"cpu"}, 1))
+	snapshot := kueueSnapshot(1, numbered("f", 100), 50, requests(1, 1000))
 	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
-	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, byKueue), wire.Options{AnswerBytes: 50_000})
+	s, err := wire.Open(m, parse(t, &apportionv1.Policy{}, byKueue), wire.Options{AnswerBytes: 20_000})
 	require.NoError(t, err)
 	shares := func() *apportionv1.Answer { return ask(t, s, `shares {}`) }
 	before := shares()
 	_, err = s.Ask(parse(t, &apportionv1.Step{}, `enqueue { mode: ENQUEUE_MODE_VOTES }`))
-	require.ErrorContains(t, err, "the answer would exceed 50000 bytes")
+	require.ErrorContains(t, err, "the answer would exceed 20000 bytes")
 	require.True(t, proto.Equal(before, shares()))
 }
 

@@ -35,26 +35,6 @@ func (s *Session) kueueShare(out *apportionv1.QueueShare, state *kueue.State, q 
 	s.out.left -= kueueBytes * (2 + len(out.Kueue.GetAccounts()))
 }
 
-// kueueCohorts returns the accounts of all cohorts that take part.
-func (s *Session) kueueCohorts(state *kueue.State) ([]*apportionv1.KueueCohortShare, error) {
-	var out []*apportionv1.KueueCohortShare
-	for i := int32(state.Queues()); i < int32(state.Queues()+state.Cohorts()); i++ {
-		name, _, in := state.Node(i)
-		if !in {
-			continue
-		}
-		if err := s.work.Hold(wirekueue.ShareBytes(state, i)); err != nil {
-			return nil, err
-		}
-		share := wirekueue.Share(state, i)
-		out = append(out, &apportionv1.KueueCohortShare{Name: name, Share: share})
-		if s.out.left -= kueueBytes * (2 + len(share.GetAccounts())); s.out.left < 0 {
-			return nil, s.out.tooLarge("queues")
-		}
-	}
-	return out, nil
-}
-
 // kueueLocals returns the usage of the local queues that order workloads.
 func (s *Session) kueueLocals(state *kueue.State) ([]*apportionv1.KueueLocalShare, error) {
 	var out []*apportionv1.KueueLocalShare
@@ -111,7 +91,7 @@ func (s *Session) kueueNomination(
 func kueueSize(n *apportionv1.KueueNomination) int {
 	parts := 4 + len(n.GetVictims())
 	for _, p := range n.GetPodSets() {
-		parts += 4 + len(p.GetFlavors()) + len(p.GetAttempts()) + len(p.GetLacks())
+		parts += 4 + len(p.GetFlavors()) + len(p.GetLacks())
 	}
 	return n.SizeVT() + kueueBytes*parts
 }

@@ -209,14 +209,17 @@ func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *k
 	return nil
 }
 
-// kueueEdit encodes an edit of the policy. A cohort has a name and no index.
+// kueueEdit encodes an edit of the policy.
 func (s *Session) kueueEdit(job uint32, e *kueue.Edit, omit bool) *apportionv1.Edit {
 	v := s.engine.View()
-	out := &apportionv1.Edit{Kind: kueueFields[e.Field], NodeSet: e.Flavor, Resource: e.Resource}
-	if q, ok := v.Queue(e.Queue); ok && e.Queue != "" {
-		out.Object = &apportionv1.Edit_Queue{Queue: s.ref(int(q), e.Queue, omit)}
-	} else if e.Cohort != "" {
-		out.Object = &apportionv1.Edit_Queue{Queue: &apportionv1.Ref{Name: e.Cohort}}
+	out := &apportionv1.Edit{Kind: kueueFields[e.Field], NodeSet: e.Flavor}
+	if q, ok := v.Queue(e.Queue + e.Cohort); ok {
+		out.Object = &apportionv1.Edit_Queue{Queue: s.ref(int(q), e.Queue+e.Cohort, omit)}
+	}
+	wire := func(n int64) *float64 { return new(float64(n)) }
+	if d, ok := v.Dims.Index(e.Resource); ok {
+		out.Dimension = new(uint32(v.Dims.Position(d)))
+		wire = func(n int64) *float64 { return new(wirekueue.Wire(e.Resource, kueue.Amount(n))) }
 	}
 	if e.Workload >= 0 {
 		out.Object = &apportionv1.Edit_Job{Job: s.ref(int(e.Workload), v.Jobs.At(model.JobID(e.Workload)).UID, omit)}
@@ -226,9 +229,8 @@ func (s *Session) kueueEdit(job uint32, e *kueue.Edit, omit bool) *apportionv1.E
 		out.Role = new(s.kueueState().WorkloadAt(int32(job)).PodSets[e.Set].Name)
 		fallthrough
 	case kueue.NominalQuota, kueue.BorrowingLimit, kueue.LendingLimit, kueue.Priority:
-		out.Amount, out.Step = new(float64(e.After)), new(1.0)
-		if e.Given {
-			out.Before = new(float64(e.Before))
+		if out.Amount, out.Step = wire(e.After), wire(1); e.Given {
+			out.Before = wire(e.Before)
 		}
 	}
 	s.out.left -= 4 * messageBytes

@@ -13,6 +13,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/decode"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -230,6 +231,7 @@ func (s *Session) names() text.Names {
 	for i := range v.Queues {
 		names.Queues[i] = s.audience.queueName(v, model.QueueID(i))
 	}
+	names.Cohort = func(q uint32) bool { return wirekueue.QueueOf(v.Model, model.QueueID(q)).GetCohort() }
 	names.Job = func(j uint32) string { return s.audience.jobName(v, model.JobID(j)) }
 	names.Node = func(n uint32) string { return v.Nodes[n].Name }
 	names.Task = func(t uint32) string { return s.audience.taskName(v, model.TaskID(t)) }

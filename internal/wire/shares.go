@@ -28,8 +28,8 @@ var sharesQuestion = question[*apportionv1.SharesStep]{
 		"PluginShares": "plugin hierarchy_ready hierarchy_reasons queues jobs others",
 		"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability " +
 			"share dominant overused ancestors:aQueue children:aQueue with_memory kueue reserved",
-		"KueueShare":    "accounts unweighted weight weighted resource borrowing inactive parent",
-		"KueueAccount":  "flavor resource nominal quota usage available potential borrowing",
+		"KueueShare":    "accounts weighted resource borrowing inactive parent cohort",
+		"KueueAccount":  "flavor resource nominal usage available potential borrowing",
 		"OtherShares":   "parent:aQueue queue_count weight guarantee deserved allocated request",
 		"QueueStanding": "queue name overused rank reasons",
 		"JobShare":      "job uid share dominant allocated",
@@ -110,9 +110,6 @@ func (s *Session) divide(
 	}
 	if state, ok := d.State.(*kueue.State); ok && q.GetQueues() == nil && s.audience == nil {
 		var err error
-		if plugin.KueueCohorts, err = s.kueueCohorts(state); err != nil {
-			return err
-		}
 		if plugin.KueueLocals, err = s.kueueLocals(state); err != nil {
 			return err
 		}

@@ -26,9 +26,7 @@ var sizedShapes = map[string]struct {
 		for i := range 2000 {
 			w := &apportionv1.KueueWorkload{}
 			for k := range 3 {
-				w.PodSets = append(w.PodSets, &apportionv1.KueuePodSet{
-					Name: fmt.Sprint(k), Count: 1, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: 5}, {Name: "memory", Amount: 1}},
-				})
+				w.PodSets = append(w.PodSets, &apportionv1.KueuePodSet{Name: fmt.Sprint(k), Count: 1, Request: resources(2, 5)})
 			}
 			s.Jobs = append(s.Jobs, &apportionv1.Job{Name: fmt.Sprint("j", i), Queue: fmt.Sprint("q", i%100), Kueue: w})
 		}
@@ -38,10 +36,9 @@ var sizedShapes = map[string]struct {
 		s := kueueCluster(20, 10)
 		for i := range 2000 {
 			s.Jobs = append(s.Jobs, &apportionv1.Job{Name: fmt.Sprint("j", i), Queue: fmt.Sprint("q", i%10), Kueue: &apportionv1.KueueWorkload{
-				ReserveTime: new(int64(1)), PodSets: []*apportionv1.KueuePodSet{{Name: "s", Count: 1}},
-				Admission: &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{{
-					Name: "s", Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "f1", Amount: new(int64(1))}},
-				}}},
+				ReserveTime: new(int64(1)), Admitted: true, PodSets: []*apportionv1.KueuePodSet{{
+					Name: "s", Count: 1, Uses: []*apportionv1.FlavorUse{{NodeSet: "f1", Used: resources(1, 1)}},
+				}},
 			}})
 		}
 		return s
@@ -50,7 +47,7 @@ var sizedShapes = map[string]struct {
 	"kueue cohort": {func() *apportionv1.Snapshot {
 		s := kueueCluster(20, 500)
 		for _, q := range s.GetQueues() {
-			q.Kueue.Cohort = "all"
+			q.Parent = "all"
 		}
 		return s
 	}, `tiers { plugins { kueue {} } }`, nil},
@@ -67,18 +64,13 @@ var sizedShapes = map[string]struct {
 
 // kueueCluster has queues with quotas for two resources of each flavor.
 func kueueCluster(flavors, queues int) *apportionv1.Snapshot {
-	s := &apportionv1.Snapshot{Kueue: &apportionv1.KueueSnapshot{}}
-	g := &apportionv1.KueueResourceGroup{CoveredResources: []string{"cpu", "memory"}}
+	s, own := &apportionv1.Snapshot{Dimensions: []string{"cpu", "memory"}}, &apportionv1.KueueQueue{}
 	for i := range flavors {
-		s.Kueue.Flavors = append(s.Kueue.Flavors, &apportionv1.KueueFlavor{Name: fmt.Sprint("f", i)})
-		g.Flavors = append(g.Flavors, &apportionv1.KueueFlavorQuotas{
-			Name: fmt.Sprint("f", i), Resources: []*apportionv1.KueueQuota{{Name: "cpu", Nominal: 1}, {Name: "memory", Nominal: 1}},
-		})
+		s.NodeSets = append(s.NodeSets, &apportionv1.NodeSet{Name: fmt.Sprint("f", i), Flavor: &apportionv1.KueueFlavor{}})
+		own.Quotas = append(own.Quotas, &apportionv1.Quota{NodeSet: fmt.Sprint("f", i), Nominal: resources(2, 1)})
 	}
 	for i := range queues {
-		s.Queues = append(s.Queues, &apportionv1.Queue{
-			Name: fmt.Sprint("q", i), Kueue: &apportionv1.KueueQueue{Groups: []*apportionv1.KueueResourceGroup{g}},
-		})
+		s.Queues = append(s.Queues, &apportionv1.Queue{Name: fmt.Sprint("q", i), Kueue: own})
 	}
 	return s
 }
@@ -153,11 +145,11 @@ func TestWhatIsBookedForAQuestionOfKueueIsWhatItTakes(t *testing.T) {
 	waiting := func(flavors, queues, jobs int, cohort string) *apportionv1.Snapshot {
 		s := kueueCluster(flavors, queues)
 		for _, q := range s.GetQueues() {
-			q.Kueue.Cohort = cohort
+			q.Parent = cohort
 		}
 		for i := range jobs {
 			s.Jobs = append(s.Jobs, &apportionv1.Job{Name: fmt.Sprint("j", i), Queue: fmt.Sprint("q", i%queues), Kueue: &apportionv1.KueueWorkload{
-				PodSets: []*apportionv1.KueuePodSet{{Name: "s", Count: 1, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: 5}}}},
+				PodSets: []*apportionv1.KueuePodSet{requests(1, 5)},
 			}})
 		}
 		return s
@@ -214,24 +206,18 @@ func TestMemoryThatIsNotThereIsNotTaken(t *testing.T) {
 		question string
 		bytes    int64
 	}{
-		"flavors by resources of a queue": {func() *apportionv1.Snapshot {
-			s := kueueSnapshot(numbered("r", 900), nil, 0, nil)
-			for _, f := range numbered("f", 900) {
-				s.Queues[0].Kueue.Groups[0].Flavors = append(s.Queues[0].Kueue.Groups[0].Flavors, &apportionv1.KueueFlavorQuotas{Name: f})
-			}
-			return s
-		}(), byKueue, ``, 2 << 20},
+		"flavors by resources of a queue": {kueueSnapshot(63, numbered("f", 2000), 0, nil), byKueue, ``, 2 << 20},
 		"queues by flavors of a cohort": {func() *apportionv1.Snapshot {
 			s := kueueCluster(500, 1)
 			for i := range 900 {
-				s.Queues = append(s.Queues, &apportionv1.Queue{Name: fmt.Sprint("more", i), Kueue: &apportionv1.KueueQueue{Cohort: "all"}})
+				s.Queues = append(s.Queues, &apportionv1.Queue{Name: fmt.Sprint("more", i), Parent: "all", Kueue: &apportionv1.KueueQueue{}})
 			}
-			s.Queues[0].Kueue.Cohort = "all"
+			s.Queues[0].Parent = "all"
 			return s
 		}(), byKueue, ``, 4 << 20},
 		"accounts in an answer":      {kueueCluster(500, 50), byKueue, `shares {}`, 1 << 20},
-		"nominations in an answer":   {kueueSnapshot([]string{"cpu"}, numbered("f", 1000), 40, requests([]string{"cpu"}, 5)), byKueue, `explain {}`, 1 << 20},
-		"nominations of a cycle":     {kueueSnapshot([]string{"cpu"}, numbered("f", 2000), 1, requests([]string{"cpu"}, 5)), byKueue, `enqueue { mode: ENQUEUE_MODE_ACTION }`, 1 << 20},
+		"nominations in an answer":   {kueueSnapshot(1, numbered("f", 1000), 40, requests(1, 5000)), byKueue, `explain {}`, 1 << 20},
+		"nominations of a cycle":     {kueueSnapshot(1, numbered("f", 2000), 1, requests(1, 5000)), byKueue, `enqueue { mode: ENQUEUE_MODE_ACTION }`, 1 << 20},
 		"pods by rules":              {podCluster(2000, 20_000), byGang, `nodes { tasks { indices: 0 } }`, 1 << 20},
 		"pods by rules, by a change": {podCluster(2000, 20_000), byGang, `allocate { tasks { indices: 0 } nodes: 0 }`, 1 << 20},
 		"pods by rules, by a status": {podCluster(2000, 20_000), byGang, `set_status { tasks { indices: 0 } status: TASK_STATUS_RELEASING }`, 1 << 20},

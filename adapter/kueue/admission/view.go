@@ -51,7 +51,7 @@ func newView(
 	v := &view{standings: map[string]*standing{}, quotas: map[uint32]string{}}
 	checked := map[string]bool{}
 	for _, q := range snapshot.GetQueues() {
-		checked[q.GetName()] = slices.ContainsFunc(q.GetKueue().GetChecks(), func(name string) bool { return checks[name] != nil })
+		checked[q.GetName()] = slices.ContainsFunc(q.GetKueue().GetChecks(), func(c *apportionv1.KueueCheck) bool { return checks[c.GetName()] != nil })
 	}
 	for i, job := range snapshot.GetJobs() {
 		s := standingOf(job, workloads[job.GetNamespace()+"/"+job.GetName()], checks)
@@ -68,11 +68,7 @@ func newView(
 			own.Withheld = cmp.Or(own.GetWithheld(), apportionv1.KueueWithheld_KUEUE_WITHHELD_BACKOFF)
 		}
 	}
-	translation, err := asfair.Of(snapshot)
-	if err != nil {
-		return nil, err
-	}
-	v.snapshot = translation.Snapshot
+	v.snapshot = asfair.Of(snapshot).Snapshot
 	for _, s := range v.standings {
 		v.describe(s)
 	}
@@ -96,7 +92,7 @@ func standingOf(job *apportionv1.Job, w *workload, checks map[string]*checkObjec
 			s.own = append(s.own, i)
 		}
 	}
-	s.reserved = job.GetKueue().GetAdmission() != nil
+	s.reserved = job.GetKueue().GetAdmitted()
 	s.asking = s.reserved && !job.GetKueue().GetEvicted() && s.some(statePending)
 	return s
 }

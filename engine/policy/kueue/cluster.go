@@ -56,6 +56,8 @@ type Queue struct {
 	UsageBased bool
 	// Strict: while the first workload that waits is not admitted, those behind it wait, too (queueing strategy StrictFIFO).
 	Strict bool
+	// StandsFor is the name of a cohort: there is no such queue, and what is asked about its position is about the cohort. "": there is.
+	StandsFor string
 }
 
 // Group is a resource group: the flavors for the resources that it covers, in the order in which they are tried.

@@ -53,7 +53,7 @@ func Compile(cluster *Cluster, settings Settings) (*Model, error) {
 // compile is Compile, and books what the model and a session on it take beyond what the cluster does.
 func compile(cluster *Cluster, settings Settings, work *policy.Work) (*Model, error) {
 	c := compiler{
-		Model: &Model{settings: settings, now: cluster.Now}, cluster: cluster, work: work,
+		Model: &Model{settings: settings, now: cluster.Now, standIns: map[int32]int32{}}, cluster: cluster, work: work,
 		flavorIDs: map[string]int32{}, resource: map[string]int32{}, queueIDs: map[string]int32{}, cohortIDs: map[string]int32{},
 	}
 	if err := c.bound(); err != nil {
@@ -119,7 +119,7 @@ func (c *compiler) flavor(name string) int32 {
 func (c *compiler) listNodes() {
 	for i := range c.cluster.Queues {
 		q := &c.cluster.Queues[i]
-		if _, ok := c.queueIDs[q.Name]; !ok {
+		if _, ok := c.queueIDs[q.Name]; !ok && q.StandsFor == "" {
 			c.queueIDs[q.Name] = int32(i)
 		}
 		c.nodes = append(c.nodes, node{name: q.Name, parent: none, tree: none, weight: q.Weight})
@@ -138,6 +138,11 @@ func (c *compiler) listNodes() {
 		c.setParent(i, c.cluster.Queues[i].Cohort)
 	}
 	c.queues = make([]queue, len(c.cluster.Queues))
+	for i := range c.cluster.Queues {
+		if name := c.cluster.Queues[i].StandsFor; name != "" {
+			c.standIns[int32(i)] = c.cohortIDs[name]
+		}
+	}
 }
 
 // setParent sets the parent of a node, which is made if it is not listed.
@@ -159,6 +164,9 @@ func (c *compiler) formTrees() error {
 	depth := make([]int32, len(c.nodes))
 	var path []int32
 	for i := range c.nodes {
+		if _, stands := c.standIns[int32(i)]; stands {
+			continue
+		}
 		path = path[:0]
 		at := int32(i)
 		for at != none && depth[at] == 0 {
@@ -183,7 +191,8 @@ func (c *compiler) formTrees() error {
 		}
 	}
 	for i := range c.queues {
-		c.queues[i].inCycle = c.nodes[i].tree == none
+		_, stands := c.standIns[int32(i)]
+		c.queues[i].inCycle = c.nodes[i].tree == none && !stands
 	}
 	c.pairs = make([]map[pair]int32, len(c.trees))
 	for i := range c.pairs {

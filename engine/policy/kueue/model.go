@@ -16,6 +16,8 @@ type Model struct {
 	nodes  []node
 	queues []queue
 	trees  []tree
+	// standIns has the cohort of each position among the queues that stands for one.
+	standIns map[int32]int32
 	// topDown lists the cohorts that are not below a cycle, each after its parent.
 	topDown   []int32
 	workloads []workload

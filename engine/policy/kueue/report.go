@@ -49,6 +49,14 @@ func (m *Model) Node(id int32) (name, parent string, in bool) {
 	return n.name, parent, n.tree != none && (int(id) >= len(m.queues) || m.queues[id].active())
 }
 
+// NodeOf returns the node of a position among the queues: that of the cohort for which the position stands, or else the queue's.
+func (m *Model) NodeOf(queue int32) int32 {
+	if cohort, stands := m.standIns[queue]; stands {
+		return cohort
+	}
+	return queue
+}
+
 // Root returns the root of the tree of a node that takes part.
 func (m *Model) Root(id int32) int32 { return m.trees[m.nodes[id].tree].root }
 

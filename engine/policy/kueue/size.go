@@ -28,7 +28,7 @@ const (
 	pairSize             = 8
 	podSetAssignmentSize = 104
 	podSetSize           = 120
-	queueSize            = 120
+	queueSize            = 136
 	quotaSize            = 40
 	requestSize          = 24
 	requirementSize      = 56

@@ -1028,11 +1028,9 @@ type PluginShares struct {
 	Fair *FairDerivation `protobuf:"bytes,9,opt,name=fair,proto3" json:"fair,omitempty"`
 	// Queues that the caller may not see, summed. Only if `Basis.restricted` is set.
 	Others []*OtherShares `protobuf:"bytes,10,rep,name=others,proto3" json:"others,omitempty"`
-	// Of plugin kueue, with a request for all queues: the cohorts that take part, in the order of the snapshot, then those only named.
-	KueueCohorts []*KueueCohortShare `protobuf:"bytes,11,rep,name=kueue_cohorts,json=kueueCohorts,proto3" json:"kueue_cohorts,omitempty"`
 	// Of plugin kueue with usage sharing, with a request for all queues: the local queues with workloads whose usage counts, in the order of
 	// their first workloads.
-	KueueLocals   []*KueueLocalShare `protobuf:"bytes,12,rep,name=kueue_locals,json=kueueLocals,proto3" json:"kueue_locals,omitempty"`
+	KueueLocals   []*KueueLocalShare `protobuf:"bytes,11,rep,name=kueue_locals,json=kueueLocals,proto3" json:"kueue_locals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1133,13 +1131,6 @@ func (x *PluginShares) GetFair() *FairDerivation {
 func (x *PluginShares) GetOthers() []*OtherShares {
 	if x != nil {
 		return x.Others
-	}
-	return nil
-}
-
-func (x *PluginShares) GetKueueCohorts() []*KueueCohortShare {
-	if x != nil {
-		return x.KueueCohorts
 	}
 	return nil
 }
@@ -4773,7 +4764,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
-	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xae\x05\n" +
+	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xe9\x04\n" +
 	"\fPluginShares\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
 	"\x0fhierarchy_ready\x18\x02 \x01(\bH\x00R\x0ehierarchyReady\x88\x01\x01\x12A\n" +
@@ -4788,9 +4779,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\bcapacity\x18\b \x01(\v2 .apportion.v1.CapacityDerivationR\bcapacity\x120\n" +
 	"\x04fair\x18\t \x01(\v2\x1c.apportion.v1.FairDerivationR\x04fair\x121\n" +
 	"\x06others\x18\n" +
-	" \x03(\v2\x19.apportion.v1.OtherSharesR\x06others\x12C\n" +
-	"\rkueue_cohorts\x18\v \x03(\v2\x1e.apportion.v1.KueueCohortShareR\fkueueCohorts\x12@\n" +
-	"\fkueue_locals\x18\f \x03(\v2\x1d.apportion.v1.KueueLocalShareR\vkueueLocalsB\x12\n" +
+	" \x03(\v2\x19.apportion.v1.OtherSharesR\x06others\x12@\n" +
+	"\fkueue_locals\x18\v \x03(\v2\x1d.apportion.v1.KueueLocalShareR\vkueueLocalsB\x12\n" +
 	"\x10_hierarchy_ready\"\xc0\x02\n" +
 	"\vOtherShares\x12\x1b\n" +
 	"\x06parent\x18\x01 \x01(\rH\x00R\x06parent\x88\x01\x01\x12\x1f\n" +
@@ -5203,23 +5193,22 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*Reason)(nil),               // 58: apportion.v1.Reason
 	(*ProportionDerivation)(nil), // 59: apportion.v1.ProportionDerivation
 	(*CapacityDerivation)(nil),   // 60: apportion.v1.CapacityDerivation
-	(*KueueCohortShare)(nil),     // 61: apportion.v1.KueueCohortShare
-	(*KueueLocalShare)(nil),      // 62: apportion.v1.KueueLocalShare
-	(*Resource)(nil),             // 63: apportion.v1.Resource
-	(*Reservation)(nil),          // 64: apportion.v1.Reservation
-	(*Fraction)(nil),             // 65: apportion.v1.Fraction
-	(*KueueShare)(nil),           // 66: apportion.v1.KueueShare
-	(*Verdict)(nil),              // 67: apportion.v1.Verdict
-	(*KueueNomination)(nil),      // 68: apportion.v1.KueueNomination
-	(*VictimCheck)(nil),          // 69: apportion.v1.VictimCheck
-	(Vote)(0),                    // 70: apportion.v1.Vote
-	(*Policy)(nil),               // 71: apportion.v1.Policy
-	(*Memory)(nil),               // 72: apportion.v1.Memory
-	(*Queue)(nil),                // 73: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 74: apportion.v1.NodeUnschedulable
-	(*NodeReservation)(nil),      // 75: apportion.v1.NodeReservation
-	(JobPhase)(0),                // 76: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 77: apportion.v1.TaskStatus
+	(*KueueLocalShare)(nil),      // 61: apportion.v1.KueueLocalShare
+	(*Resource)(nil),             // 62: apportion.v1.Resource
+	(*Reservation)(nil),          // 63: apportion.v1.Reservation
+	(*Fraction)(nil),             // 64: apportion.v1.Fraction
+	(*KueueShare)(nil),           // 65: apportion.v1.KueueShare
+	(*Verdict)(nil),              // 66: apportion.v1.Verdict
+	(*KueueNomination)(nil),      // 67: apportion.v1.KueueNomination
+	(*VictimCheck)(nil),          // 68: apportion.v1.VictimCheck
+	(Vote)(0),                    // 69: apportion.v1.Vote
+	(*Policy)(nil),               // 70: apportion.v1.Policy
+	(*Memory)(nil),               // 71: apportion.v1.Memory
+	(*Queue)(nil),                // 72: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 73: apportion.v1.NodeUnschedulable
+	(*NodeReservation)(nil),      // 74: apportion.v1.NodeReservation
+	(JobPhase)(0),                // 75: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 76: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
 	51,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
@@ -5256,100 +5245,99 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	60,  // 31: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
 	11,  // 32: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
 	10,  // 33: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	61,  // 34: apportion.v1.PluginShares.kueue_cohorts:type_name -> apportion.v1.KueueCohortShare
-	62,  // 35: apportion.v1.PluginShares.kueue_locals:type_name -> apportion.v1.KueueLocalShare
-	63,  // 36: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	63,  // 37: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	63,  // 38: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	63,  // 39: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	14,  // 40: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	14,  // 41: apportion.v1.FairDerivation.sated_divisions:type_name -> apportion.v1.FairDivision
-	16,  // 42: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	63,  // 43: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	14,  // 44: apportion.v1.FairDerivation.remembered_divisions:type_name -> apportion.v1.FairDivision
-	12,  // 45: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
-	64,  // 46: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
-	13,  // 47: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
-	0,   // 48: apportion.v1.FairDivision.rule:type_name -> apportion.v1.FairCase
-	65,  // 49: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	15,  // 50: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	15,  // 51: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 52: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	63,  // 53: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	63,  // 54: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	63,  // 55: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
-	63,  // 56: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	63,  // 57: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	63,  // 58: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	63,  // 59: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	63,  // 60: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	63,  // 61: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	63,  // 62: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	63,  // 63: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	63,  // 64: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
-	66,  // 65: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
-	63,  // 66: apportion.v1.QueueShare.reserved:type_name -> apportion.v1.Resource
-	58,  // 67: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	63,  // 68: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	63,  // 69: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	63,  // 70: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	22,  // 71: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	67,  // 72: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	67,  // 73: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	67,  // 74: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	67,  // 75: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	24,  // 76: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	67,  // 77: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	68,  // 78: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
-	27,  // 79: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	27,  // 80: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	67,  // 81: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 82: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	58,  // 83: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	32,  // 84: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	33,  // 85: apportion.v1.VictimsAnswer.plugins:type_name -> apportion.v1.PluginVictims
-	34,  // 86: apportion.v1.VictimsAnswer.spared_tasks:type_name -> apportion.v1.Spared
-	69,  // 87: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	31,  // 88: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	31,  // 89: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	58,  // 90: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 91: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	65,  // 92: apportion.v1.ReclaimPlan.falls:type_name -> apportion.v1.Fraction
-	65,  // 93: apportion.v1.ReclaimPlan.rises:type_name -> apportion.v1.Fraction
-	70,  // 94: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	58,  // 95: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	36,  // 96: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	39,  // 97: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	38,  // 98: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 99: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	40,  // 100: apportion.v1.TaskNodes.plugins:type_name -> apportion.v1.PluginScores
-	41,  // 101: apportion.v1.TaskNodes.unfit_nodes:type_name -> apportion.v1.Unfit
-	58,  // 102: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	63,  // 103: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	44,  // 104: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	45,  // 105: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	46,  // 106: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	71,  // 107: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	43,  // 108: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	72,  // 109: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	73,  // 110: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	63,  // 111: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	63,  // 112: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	63,  // 113: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	74,  // 114: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	75,  // 115: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
-	76,  // 116: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	63,  // 117: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	63,  // 118: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	63,  // 119: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	63,  // 120: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	77,  // 121: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	63,  // 122: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	123, // [123:123] is the sub-list for method output_type
-	123, // [123:123] is the sub-list for method input_type
-	123, // [123:123] is the sub-list for extension type_name
-	123, // [123:123] is the sub-list for extension extendee
-	0,   // [0:123] is the sub-list for field type_name
+	61,  // 34: apportion.v1.PluginShares.kueue_locals:type_name -> apportion.v1.KueueLocalShare
+	62,  // 35: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	62,  // 36: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	62,  // 37: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	62,  // 38: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	14,  // 39: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	14,  // 40: apportion.v1.FairDerivation.sated_divisions:type_name -> apportion.v1.FairDivision
+	16,  // 41: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	62,  // 42: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	14,  // 43: apportion.v1.FairDerivation.remembered_divisions:type_name -> apportion.v1.FairDivision
+	12,  // 44: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
+	63,  // 45: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
+	13,  // 46: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
+	0,   // 47: apportion.v1.FairDivision.rule:type_name -> apportion.v1.FairCase
+	64,  // 48: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	15,  // 49: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	15,  // 50: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 51: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	62,  // 52: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	62,  // 53: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	62,  // 54: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	62,  // 55: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	62,  // 56: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	62,  // 57: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	62,  // 58: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	62,  // 59: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	62,  // 60: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	62,  // 61: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	62,  // 62: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	62,  // 63: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	65,  // 64: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
+	62,  // 65: apportion.v1.QueueShare.reserved:type_name -> apportion.v1.Resource
+	58,  // 66: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	62,  // 67: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	62,  // 68: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	62,  // 69: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 70: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	66,  // 71: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	66,  // 72: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	66,  // 73: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	66,  // 74: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 75: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	66,  // 76: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	67,  // 77: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	27,  // 78: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 79: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	66,  // 80: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 81: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	58,  // 82: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	32,  // 83: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	33,  // 84: apportion.v1.VictimsAnswer.plugins:type_name -> apportion.v1.PluginVictims
+	34,  // 85: apportion.v1.VictimsAnswer.spared_tasks:type_name -> apportion.v1.Spared
+	68,  // 86: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	31,  // 87: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	31,  // 88: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	58,  // 89: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 90: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	64,  // 91: apportion.v1.ReclaimPlan.falls:type_name -> apportion.v1.Fraction
+	64,  // 92: apportion.v1.ReclaimPlan.rises:type_name -> apportion.v1.Fraction
+	69,  // 93: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	58,  // 94: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	36,  // 95: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	39,  // 96: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	38,  // 97: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
+	3,   // 98: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
+	40,  // 99: apportion.v1.TaskNodes.plugins:type_name -> apportion.v1.PluginScores
+	41,  // 100: apportion.v1.TaskNodes.unfit_nodes:type_name -> apportion.v1.Unfit
+	58,  // 101: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	62,  // 102: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	44,  // 103: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	45,  // 104: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	46,  // 105: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	70,  // 106: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	43,  // 107: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	71,  // 108: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	72,  // 109: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	62,  // 110: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	62,  // 111: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	62,  // 112: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	73,  // 113: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	74,  // 114: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
+	75,  // 115: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	62,  // 116: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	62,  // 117: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	62,  // 118: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	62,  // 119: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	76,  // 120: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	62,  // 121: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	122, // [122:122] is the sub-list for method output_type
+	122, // [122:122] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }

@@ -923,18 +923,6 @@ func (m *PluginShares) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x62
-		}
-	}
-	if len(m.KueueCohorts) > 0 {
-		for iNdEx := len(m.KueueCohorts) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.KueueCohorts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
 			dAtA[i] = 0x5a
 		}
 	}
@@ -4865,12 +4853,6 @@ func (m *PluginShares) SizeVT() (n int) {
 	}
 	if len(m.Others) > 0 {
 		for _, e := range m.Others {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	if len(m.KueueCohorts) > 0 {
-		for _, e := range m.KueueCohorts {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}

@@ -65,11 +65,9 @@ type Change struct {
 	ClearMemory bool `protobuf:"varint,15,opt,name=clear_memory,json=clearMemory,proto3" json:"clear_memory,omitempty"`
 	// Sets the memory of the snapshot. Absent: unchanged. The usage of a queue is part of the queue.
 	Memory *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
-	// Replaces what the snapshot has for the plugin `kueue` as a whole. Absent: unchanged.
-	Kueue *KueueSnapshot `protobuf:"bytes,22,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	// Replaces the rules on other pods as a whole. Absent: unchanged. What nodes, groups and tasks that are not set say of domains and classes
 	// then refers to the new rules.
-	Pods          *PodRules `protobuf:"bytes,23,opt,name=pods,proto3" json:"pods,omitempty"`
+	Pods          *PodRules `protobuf:"bytes,22,opt,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -205,13 +203,6 @@ func (x *Change) GetClearMemory() bool {
 func (x *Change) GetMemory() *Memory {
 	if x != nil {
 		return x.Memory
-	}
-	return nil
-}
-
-func (x *Change) GetKueue() *KueueSnapshot {
-	if x != nil {
-		return x.Kueue
 	}
 	return nil
 }
@@ -373,7 +364,7 @@ var File_apportion_v1_change_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_change_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/change.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc0\x05\n" +
+	"\x19apportion/v1/change.proto\x12\fapportion.v1\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x8d\x05\n" +
 	"\x06Change\x12\x18\n" +
 	"\x05as_of\x18\x01 \x01(\x03H\x00R\x04asOf\x88\x01\x01\x12\x1e\n" +
 	"\n" +
@@ -394,9 +385,8 @@ const file_apportion_v1_change_proto_rawDesc = "" +
 	"clearTotal\x12(\n" +
 	"\x10remove_node_sets\x18\x0e \x03(\tR\x0eremoveNodeSets\x12!\n" +
 	"\fclear_memory\x18\x0f \x01(\bR\vclearMemory\x12,\n" +
-	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x121\n" +
-	"\x05kueue\x18\x16 \x01(\v2\x1b.apportion.v1.KueueSnapshotR\x05kueue\x12*\n" +
-	"\x04pods\x18\x17 \x01(\v2\x16.apportion.v1.PodRulesR\x04podsB\b\n" +
+	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x12*\n" +
+	"\x04pods\x18\x16 \x01(\v2\x16.apportion.v1.PodRulesR\x04podsB\b\n" +
 	"\x06_as_of\"\xae\x01\n" +
 	"\n" +
 	"TaskUpdate\x12\x12\n" +
@@ -423,34 +413,32 @@ func file_apportion_v1_change_proto_rawDescGZIP() []byte {
 
 var file_apportion_v1_change_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_apportion_v1_change_proto_goTypes = []any{
-	(*Change)(nil),        // 0: apportion.v1.Change
-	(*TaskUpdate)(nil),    // 1: apportion.v1.TaskUpdate
-	(*Node)(nil),          // 2: apportion.v1.Node
-	(*Queue)(nil),         // 3: apportion.v1.Queue
-	(*Job)(nil),           // 4: apportion.v1.Job
-	(*Resource)(nil),      // 5: apportion.v1.Resource
-	(*NodeSet)(nil),       // 6: apportion.v1.NodeSet
-	(*Memory)(nil),        // 7: apportion.v1.Memory
-	(*KueueSnapshot)(nil), // 8: apportion.v1.KueueSnapshot
-	(*PodRules)(nil),      // 9: apportion.v1.PodRules
-	(TaskStatus)(0),       // 10: apportion.v1.TaskStatus
+	(*Change)(nil),     // 0: apportion.v1.Change
+	(*TaskUpdate)(nil), // 1: apportion.v1.TaskUpdate
+	(*Node)(nil),       // 2: apportion.v1.Node
+	(*Queue)(nil),      // 3: apportion.v1.Queue
+	(*Job)(nil),        // 4: apportion.v1.Job
+	(*Resource)(nil),   // 5: apportion.v1.Resource
+	(*NodeSet)(nil),    // 6: apportion.v1.NodeSet
+	(*Memory)(nil),     // 7: apportion.v1.Memory
+	(*PodRules)(nil),   // 8: apportion.v1.PodRules
+	(TaskStatus)(0),    // 9: apportion.v1.TaskStatus
 }
 var file_apportion_v1_change_proto_depIdxs = []int32{
-	2,  // 0: apportion.v1.Change.nodes:type_name -> apportion.v1.Node
-	3,  // 1: apportion.v1.Change.queues:type_name -> apportion.v1.Queue
-	4,  // 2: apportion.v1.Change.jobs:type_name -> apportion.v1.Job
-	5,  // 3: apportion.v1.Change.total:type_name -> apportion.v1.Resource
-	6,  // 4: apportion.v1.Change.node_sets:type_name -> apportion.v1.NodeSet
-	1,  // 5: apportion.v1.Change.tasks:type_name -> apportion.v1.TaskUpdate
-	7,  // 6: apportion.v1.Change.memory:type_name -> apportion.v1.Memory
-	8,  // 7: apportion.v1.Change.kueue:type_name -> apportion.v1.KueueSnapshot
-	9,  // 8: apportion.v1.Change.pods:type_name -> apportion.v1.PodRules
-	10, // 9: apportion.v1.TaskUpdate.status:type_name -> apportion.v1.TaskStatus
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	2, // 0: apportion.v1.Change.nodes:type_name -> apportion.v1.Node
+	3, // 1: apportion.v1.Change.queues:type_name -> apportion.v1.Queue
+	4, // 2: apportion.v1.Change.jobs:type_name -> apportion.v1.Job
+	5, // 3: apportion.v1.Change.total:type_name -> apportion.v1.Resource
+	6, // 4: apportion.v1.Change.node_sets:type_name -> apportion.v1.NodeSet
+	1, // 5: apportion.v1.Change.tasks:type_name -> apportion.v1.TaskUpdate
+	7, // 6: apportion.v1.Change.memory:type_name -> apportion.v1.Memory
+	8, // 7: apportion.v1.Change.pods:type_name -> apportion.v1.PodRules
+	9, // 8: apportion.v1.TaskUpdate.status:type_name -> apportion.v1.TaskStatus
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_change_proto_init() }
@@ -458,7 +446,6 @@ func file_apportion_v1_change_proto_init() {
 	if File_apportion_v1_change_proto != nil {
 		return
 	}
-	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_pods_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()

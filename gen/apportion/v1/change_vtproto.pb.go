@@ -56,18 +56,6 @@ func (m *Change) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xba
-	}
-	if m.Kueue != nil {
-		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x1
-		i--
 		dAtA[i] = 0xb2
 	}
 	if m.Memory != nil {
@@ -417,10 +405,6 @@ func (m *Change) SizeVT() (n int) {
 	}
 	if m.Memory != nil {
 		l = m.Memory.SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Kueue != nil {
-		l = m.Kueue.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.Pods != nil {

@@ -55,11 +55,11 @@ const (
 	EditKind_EDIT_KIND_BUDGET_KIND EditKind = 13
 	// Budget.spent of a dimension, of a queue that has a budget: an amount of quantum-seconds.
 	EditKind_EDIT_KIND_SPENT EditKind = 14
-	// KueueQuota.nominal of a queue or cohort, in the flavor `node_set`.
+	// Quota.nominal of a queue or cohort, in the flavor `node_set`.
 	EditKind_EDIT_KIND_NOMINAL EditKind = 15
-	// KueueQuota.borrowing_limit. Without an amount there is no limit.
+	// Quota.borrowing_limit. Without an amount there is no limit.
 	EditKind_EDIT_KIND_BORROWING_LIMIT EditKind = 16
-	// KueueQuota.lending_limit. Without an amount there is no limit.
+	// Quota.lending_limit. Without an amount there is no limit.
 	EditKind_EDIT_KIND_LENDING_LIMIT EditKind = 17
 	// The flavor `node_set` of Kueue is created, without labels and taints. It has no object.
 	EditKind_EDIT_KIND_FLAVOR EditKind = 18
@@ -223,10 +223,7 @@ type Edit struct {
 	Before *float64 `protobuf:"fixed64,11,opt,name=before,proto3,oneof" json:"before,omitempty"`
 	// Only in answers: the granularity. With a value that is nearer to `before` by this amount the job does not run. Absent: the value follows
 	// from the other edits, or the edit has no amount.
-	Step *float64 `protobuf:"fixed64,12,opt,name=step,proto3,oneof" json:"step,omitempty"`
-	// Only for quotas of Kueue: the resource of the amounts, in place of `dimension`. They are thousandths of a CPU, and whole units of
-	// everything else.
-	Resource      string `protobuf:"bytes,13,opt,name=resource,proto3" json:"resource,omitempty"`
+	Step          *float64 `protobuf:"fixed64,12,opt,name=step,proto3,oneof" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -358,19 +355,12 @@ func (x *Edit) GetStep() float64 {
 	return 0
 }
 
-func (x *Edit) GetResource() string {
-	if x != nil {
-		return x.Resource
-	}
-	return ""
-}
-
 type isEdit_Object interface {
 	isEdit_Object()
 }
 
 type Edit_Queue struct {
-	// A queue. A cohort of Kueue has a name and no index.
+	// A queue.
 	Queue *Ref `protobuf:"bytes,2,opt,name=queue,proto3,oneof"`
 }
 
@@ -394,7 +384,7 @@ var File_apportion_v1_edit_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_edit_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/edit.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xea\x03\n" +
+	"\x17apportion/v1/edit.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\xce\x03\n" +
 	"\x04Edit\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.apportion.v1.EditKindR\x04kind\x12)\n" +
 	"\x05queue\x18\x02 \x01(\v2\x11.apportion.v1.RefH\x00R\x05queue\x12%\n" +
@@ -408,8 +398,7 @@ const file_apportion_v1_edit_proto_rawDesc = "" +
 	"\x02to\x18\n" +
 	" \x01(\v2\x11.apportion.v1.RefR\x02to\x12\x1b\n" +
 	"\x06before\x18\v \x01(\x01H\x04R\x06before\x88\x01\x01\x12\x17\n" +
-	"\x04step\x18\f \x01(\x01H\x05R\x04step\x88\x01\x01\x12\x1a\n" +
-	"\bresource\x18\r \x01(\tR\bresourceB\b\n" +
+	"\x04step\x18\f \x01(\x01H\x05R\x04step\x88\x01\x01B\b\n" +
 	"\x06objectB\a\n" +
 	"\x05_roleB\f\n" +
 	"\n" +

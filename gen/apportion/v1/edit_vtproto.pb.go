@@ -57,13 +57,6 @@ func (m *Edit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i -= size
 	}
-	if len(m.Resource) > 0 {
-		i -= len(m.Resource)
-		copy(dAtA[i:], m.Resource)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Resource)))
-		i--
-		dAtA[i] = 0x6a
-	}
 	if m.Step != nil {
 		i -= 8
 		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.Step))))
@@ -234,10 +227,6 @@ func (m *Edit) SizeVT() (n int) {
 	}
 	if m.Step != nil {
 		n += 9
-	}
-	l = len(m.Resource)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

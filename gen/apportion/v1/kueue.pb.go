@@ -452,63 +452,6 @@ func (KueueCause) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{6}
 }
 
-// KueuePossibility is an open enum of what a search for victims in a flavor found.
-type KueuePossibility int32
-
-const (
-	// There was none.
-	KueuePossibility_KUEUE_POSSIBILITY_UNSPECIFIED KueuePossibility = 0
-	// No workload may be evicted.
-	KueuePossibility_KUEUE_POSSIBILITY_NO_CANDIDATES KueuePossibility = 1
-	// Victims in the own queue.
-	KueuePossibility_KUEUE_POSSIBILITY_PREEMPT KueuePossibility = 2
-	// Victims in other queues only.
-	KueuePossibility_KUEUE_POSSIBILITY_RECLAIM KueuePossibility = 3
-)
-
-// Enum value maps for KueuePossibility.
-var (
-	KueuePossibility_name = map[int32]string{
-		0: "KUEUE_POSSIBILITY_UNSPECIFIED",
-		1: "KUEUE_POSSIBILITY_NO_CANDIDATES",
-		2: "KUEUE_POSSIBILITY_PREEMPT",
-		3: "KUEUE_POSSIBILITY_RECLAIM",
-	}
-	KueuePossibility_value = map[string]int32{
-		"KUEUE_POSSIBILITY_UNSPECIFIED":   0,
-		"KUEUE_POSSIBILITY_NO_CANDIDATES": 1,
-		"KUEUE_POSSIBILITY_PREEMPT":       2,
-		"KUEUE_POSSIBILITY_RECLAIM":       3,
-	}
-)
-
-func (x KueuePossibility) Enum() *KueuePossibility {
-	p := new(KueuePossibility)
-	*p = x
-	return p
-}
-
-func (x KueuePossibility) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (KueuePossibility) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_kueue_proto_enumTypes[7].Descriptor()
-}
-
-func (KueuePossibility) Type() protoreflect.EnumType {
-	return &file_apportion_v1_kueue_proto_enumTypes[7]
-}
-
-func (x KueuePossibility) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use KueuePossibility.Descriptor instead.
-func (KueuePossibility) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{7}
-}
-
 // KueueLackKind is an open enum of what speaks against a flavor.
 type KueueLackKind int32
 
@@ -570,11 +513,11 @@ func (x KueueLackKind) String() string {
 }
 
 func (KueueLackKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_kueue_proto_enumTypes[8].Descriptor()
+	return file_apportion_v1_kueue_proto_enumTypes[7].Descriptor()
 }
 
 func (KueueLackKind) Type() protoreflect.EnumType {
-	return &file_apportion_v1_kueue_proto_enumTypes[8]
+	return &file_apportion_v1_kueue_proto_enumTypes[7]
 }
 
 func (x KueueLackKind) Number() protoreflect.EnumNumber {
@@ -583,7 +526,7 @@ func (x KueueLackKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KueueLackKind.Descriptor instead.
 func (KueueLackKind) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{7}
 }
 
 // KueueDecision is an open enum of what a cycle decides of the first workload of a queue.
@@ -647,11 +590,11 @@ func (x KueueDecision) String() string {
 }
 
 func (KueueDecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_kueue_proto_enumTypes[9].Descriptor()
+	return file_apportion_v1_kueue_proto_enumTypes[8].Descriptor()
 }
 
 func (KueueDecision) Type() protoreflect.EnumType {
-	return &file_apportion_v1_kueue_proto_enumTypes[9]
+	return &file_apportion_v1_kueue_proto_enumTypes[8]
 }
 
 func (x KueueDecision) Number() protoreflect.EnumNumber {
@@ -660,7 +603,7 @@ func (x KueueDecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KueueDecision.Descriptor instead.
 func (KueueDecision) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{8}
 }
 
 // KueueVictimReason is an open enum of rules by which a workload may be evicted, with Kueue's names.
@@ -708,11 +651,11 @@ func (x KueueVictimReason) String() string {
 }
 
 func (KueueVictimReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_kueue_proto_enumTypes[10].Descriptor()
+	return file_apportion_v1_kueue_proto_enumTypes[9].Descriptor()
 }
 
 func (KueueVictimReason) Type() protoreflect.EnumType {
-	return &file_apportion_v1_kueue_proto_enumTypes[10]
+	return &file_apportion_v1_kueue_proto_enumTypes[9]
 }
 
 func (x KueueVictimReason) Number() protoreflect.EnumNumber {
@@ -721,7 +664,7 @@ func (x KueueVictimReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use KueueVictimReason.Descriptor instead.
 func (KueueVictimReason) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{9}
 }
 
 // Kueue is the plugin that decides as Kueue does. Jobs and queues without its shapes do not take part.
@@ -1091,97 +1034,22 @@ func (x *KueueResourceWeight) GetWeight() float64 {
 	return 0
 }
 
-// KueueSnapshot is what a snapshot has for Kueue.
-type KueueSnapshot struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// ResourceFlavors, by unique names.
-	Flavors []*KueueFlavor `protobuf:"bytes,1,rep,name=flavors,proto3" json:"flavors,omitempty"`
-	// Cohorts, by unique names. One that is named without being listed exists without quota.
-	Cohorts []*KueueCohort `protobuf:"bytes,2,rep,name=cohorts,proto3" json:"cohorts,omitempty"`
-	// Admission checks, by unique names.
-	Checks []*KueueCheck `protobuf:"bytes,3,rep,name=checks,proto3" json:"checks,omitempty"`
-	// Local queues whose usage counts. Jobs refer to them by index.
-	LocalQueues   []*KueueLocalQueue `protobuf:"bytes,4,rep,name=local_queues,json=localQueues,proto3" json:"local_queues,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueSnapshot) Reset() {
-	*x = KueueSnapshot{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueSnapshot) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueSnapshot) ProtoMessage() {}
-
-func (x *KueueSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueSnapshot.ProtoReflect.Descriptor instead.
-func (*KueueSnapshot) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *KueueSnapshot) GetFlavors() []*KueueFlavor {
-	if x != nil {
-		return x.Flavors
-	}
-	return nil
-}
-
-func (x *KueueSnapshot) GetCohorts() []*KueueCohort {
-	if x != nil {
-		return x.Cohorts
-	}
-	return nil
-}
-
-func (x *KueueSnapshot) GetChecks() []*KueueCheck {
-	if x != nil {
-		return x.Checks
-	}
-	return nil
-}
-
-func (x *KueueSnapshot) GetLocalQueues() []*KueueLocalQueue {
-	if x != nil {
-		return x.LocalQueues
-	}
-	return nil
-}
-
-// KueueFlavor is a kind of nodes.
+// KueueFlavor is what a node set has for Kueue (a ResourceFlavor): pods use its nodes if they select the labels and tolerate the taints.
 type KueueFlavor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique, not empty.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Labels of its nodes.
-	NodeLabels []*KueueLabel `protobuf:"bytes,2,rep,name=node_labels,json=nodeLabels,proto3" json:"node_labels,omitempty"`
+	NodeLabels []*KueueLabel `protobuf:"bytes,1,rep,name=node_labels,json=nodeLabels,proto3" json:"node_labels,omitempty"`
 	// Taints of its nodes.
-	Taints []*KueueTaint `protobuf:"bytes,3,rep,name=taints,proto3" json:"taints,omitempty"`
+	Taints []*KueueTaint `protobuf:"bytes,2,rep,name=taints,proto3" json:"taints,omitempty"`
 	// What pods in this flavor tolerate in addition.
-	Tolerations   []*KueueToleration `protobuf:"bytes,4,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
+	Tolerations   []*KueueToleration `protobuf:"bytes,3,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueueFlavor) Reset() {
 	*x = KueueFlavor{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[6]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1061,7 @@ func (x *KueueFlavor) String() string {
 func (*KueueFlavor) ProtoMessage() {}
 
 func (x *KueueFlavor) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[6]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,14 +1074,7 @@ func (x *KueueFlavor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueFlavor.ProtoReflect.Descriptor instead.
 func (*KueueFlavor) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *KueueFlavor) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *KueueFlavor) GetNodeLabels() []*KueueLabel {
@@ -1250,7 +1111,7 @@ type KueueLabel struct {
 
 func (x *KueueLabel) Reset() {
 	*x = KueueLabel{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[7]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1123,7 @@ func (x *KueueLabel) String() string {
 func (*KueueLabel) ProtoMessage() {}
 
 func (x *KueueLabel) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[7]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1136,7 @@ func (x *KueueLabel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueLabel.ProtoReflect.Descriptor instead.
 func (*KueueLabel) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *KueueLabel) GetKey() string {
@@ -1307,7 +1168,7 @@ type KueueTaint struct {
 
 func (x *KueueTaint) Reset() {
 	*x = KueueTaint{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[8]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1180,7 @@ func (x *KueueTaint) String() string {
 func (*KueueTaint) ProtoMessage() {}
 
 func (x *KueueTaint) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[8]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1193,7 @@ func (x *KueueTaint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueTaint.ProtoReflect.Descriptor instead.
 func (*KueueTaint) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *KueueTaint) GetKey() string {
@@ -1373,7 +1234,7 @@ type KueueToleration struct {
 
 func (x *KueueToleration) Reset() {
 	*x = KueueToleration{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[9]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1246,7 @@ func (x *KueueToleration) String() string {
 func (*KueueToleration) ProtoMessage() {}
 
 func (x *KueueToleration) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[9]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1259,7 @@ func (x *KueueToleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueToleration.ProtoReflect.Descriptor instead.
 func (*KueueToleration) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *KueueToleration) GetKey() string {
@@ -1429,36 +1290,37 @@ func (x *KueueToleration) GetEffect() string {
 	return ""
 }
 
-// KueueCohort is a node of the tree above the queues.
-type KueueCohort struct {
+// Quota is what a queue has of a flavor. Quotas of the same dimensions are a resource group: its flavors, in the order in which they are
+// tried. A dimension is in one group of a queue at most.
+type Quota struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique, not empty.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Empty: a root. Cohorts in a cycle, or below one, and their queues do not take part.
-	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
-	// Fair weight, finite and not negative. Absent: 1.
-	Weight *float64 `protobuf:"fixed64,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
-	// Its own quota.
-	Groups        []*KueueResourceGroup `protobuf:"bytes,4,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Name of the node set that is the flavor. Not empty. One that does not exist is no error, as in Kueue.
+	NodeSet string `protobuf:"bytes,1,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
+	// What the queue has. All dimensions that the group covers, in the order of Kueue; +Infinity is unlimited.
+	Nominal *Resource `protobuf:"bytes,2,opt,name=nominal,proto3" json:"nominal,omitempty"`
+	// What it may use beyond that. Dimensions that are not listed have no limit.
+	BorrowingLimit *Resource `protobuf:"bytes,3,opt,name=borrowing_limit,json=borrowingLimit,proto3" json:"borrowing_limit,omitempty"`
+	// What of it others may use. Dimensions that are not listed are lent without a limit.
+	LendingLimit  *Resource `protobuf:"bytes,4,opt,name=lending_limit,json=lendingLimit,proto3" json:"lending_limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *KueueCohort) Reset() {
-	*x = KueueCohort{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[10]
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_apportion_v1_kueue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *KueueCohort) String() string {
+func (x *Quota) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*KueueCohort) ProtoMessage() {}
+func (*Quota) ProtoMessage() {}
 
-func (x *KueueCohort) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[10]
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_kueue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,236 +1331,53 @@ func (x *KueueCohort) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use KueueCohort.ProtoReflect.Descriptor instead.
-func (*KueueCohort) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{10}
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *KueueCohort) GetName() string {
+func (x *Quota) GetNodeSet() string {
 	if x != nil {
-		return x.Name
+		return x.NodeSet
 	}
 	return ""
 }
 
-func (x *KueueCohort) GetParent() string {
-	if x != nil {
-		return x.Parent
-	}
-	return ""
-}
-
-func (x *KueueCohort) GetWeight() float64 {
-	if x != nil && x.Weight != nil {
-		return *x.Weight
-	}
-	return 0
-}
-
-func (x *KueueCohort) GetGroups() []*KueueResourceGroup {
-	if x != nil {
-		return x.Groups
-	}
-	return nil
-}
-
-// KueueResourceGroup has the flavors for the resources that it covers.
-type KueueResourceGroup struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names of resources, not empty, each at most once.
-	CoveredResources []string `protobuf:"bytes,1,rep,name=covered_resources,json=coveredResources,proto3" json:"covered_resources,omitempty"`
-	// In the order in which they are tried.
-	Flavors       []*KueueFlavorQuotas `protobuf:"bytes,2,rep,name=flavors,proto3" json:"flavors,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueResourceGroup) Reset() {
-	*x = KueueResourceGroup{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueResourceGroup) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueResourceGroup) ProtoMessage() {}
-
-func (x *KueueResourceGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueResourceGroup.ProtoReflect.Descriptor instead.
-func (*KueueResourceGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *KueueResourceGroup) GetCoveredResources() []string {
-	if x != nil {
-		return x.CoveredResources
-	}
-	return nil
-}
-
-func (x *KueueResourceGroup) GetFlavors() []*KueueFlavorQuotas {
-	if x != nil {
-		return x.Flavors
-	}
-	return nil
-}
-
-// KueueFlavorQuotas has the quotas of a flavor.
-type KueueFlavorQuotas struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of a flavor. Not empty.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// By unique names of resources.
-	Resources     []*KueueQuota `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueFlavorQuotas) Reset() {
-	*x = KueueFlavorQuotas{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueFlavorQuotas) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueFlavorQuotas) ProtoMessage() {}
-
-func (x *KueueFlavorQuotas) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueFlavorQuotas.ProtoReflect.Descriptor instead.
-func (*KueueFlavorQuotas) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *KueueFlavorQuotas) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *KueueFlavorQuotas) GetResources() []*KueueQuota {
-	if x != nil {
-		return x.Resources
-	}
-	return nil
-}
-
-// KueueQuota is the quota of a flavor-resource. No amount is negative.
-type KueueQuota struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource. Not empty.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What the owner has.
-	Nominal int64 `protobuf:"varint,2,opt,name=nominal,proto3" json:"nominal,omitempty"`
-	// What it may use beyond that. Absent: no limit.
-	BorrowingLimit *int64 `protobuf:"varint,3,opt,name=borrowing_limit,json=borrowingLimit,proto3,oneof" json:"borrowing_limit,omitempty"`
-	// What of it others may use. Absent: all.
-	LendingLimit  *int64 `protobuf:"varint,4,opt,name=lending_limit,json=lendingLimit,proto3,oneof" json:"lending_limit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueQuota) Reset() {
-	*x = KueueQuota{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueQuota) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueQuota) ProtoMessage() {}
-
-func (x *KueueQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueQuota.ProtoReflect.Descriptor instead.
-func (*KueueQuota) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *KueueQuota) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *KueueQuota) GetNominal() int64 {
+func (x *Quota) GetNominal() *Resource {
 	if x != nil {
 		return x.Nominal
 	}
-	return 0
+	return nil
 }
 
-func (x *KueueQuota) GetBorrowingLimit() int64 {
-	if x != nil && x.BorrowingLimit != nil {
-		return *x.BorrowingLimit
+func (x *Quota) GetBorrowingLimit() *Resource {
+	if x != nil {
+		return x.BorrowingLimit
 	}
-	return 0
+	return nil
 }
 
-func (x *KueueQuota) GetLendingLimit() int64 {
-	if x != nil && x.LendingLimit != nil {
-		return *x.LendingLimit
+func (x *Quota) GetLendingLimit() *Resource {
+	if x != nil {
+		return x.LendingLimit
 	}
-	return 0
+	return nil
 }
 
-// KueueCheck is an admission check.
+// KueueCheck is an admission check of a queue.
 type KueueCheck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique, not empty.
+	// Its name. Not empty.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Whether its controller works.
-	Active        bool `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
+	// Whether its controller works. Absent: there is no such check.
+	Active        *bool `protobuf:"varint,2,opt,name=active,proto3,oneof" json:"active,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueueCheck) Reset() {
 	*x = KueueCheck{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[14]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1389,7 @@ func (x *KueueCheck) String() string {
 func (*KueueCheck) ProtoMessage() {}
 
 func (x *KueueCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[14]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1402,7 @@ func (x *KueueCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueCheck.ProtoReflect.Descriptor instead.
 func (*KueueCheck) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *KueueCheck) GetName() string {
@@ -1734,8 +1413,8 @@ func (x *KueueCheck) GetName() string {
 }
 
 func (x *KueueCheck) GetActive() bool {
-	if x != nil {
-		return x.Active
+	if x != nil && x.Active != nil {
+		return *x.Active
 	}
 	return false
 }
@@ -1743,23 +1422,21 @@ func (x *KueueCheck) GetActive() bool {
 // KueueLocalQueue is the usage of a local queue.
 type KueueLocalQueue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// May be empty.
-	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Not empty.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The owner of its jobs, `namespace/name`. Unique in the queue, not empty.
+	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Fair weight, finite and not negative. Absent: 1.
-	Weight *float64 `protobuf:"fixed64,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
-	// The decayed usage.
-	ConsumedUsages []*KueueUsage `protobuf:"bytes,4,rep,name=consumed_usages,json=consumedUsages,proto3" json:"consumed_usages,omitempty"`
-	// What admissions since the last sample add.
-	PenaltyUsages []*KueueUsage `protobuf:"bytes,5,rep,name=penalty_usages,json=penaltyUsages,proto3" json:"penalty_usages,omitempty"`
+	Weight *float64 `protobuf:"fixed64,2,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
+	// The decayed usage. Absent: nothing.
+	Consumed *Resource `protobuf:"bytes,3,opt,name=consumed,proto3" json:"consumed,omitempty"`
+	// What admissions since the last sample add. Absent: nothing.
+	Penalty       *Resource `protobuf:"bytes,4,opt,name=penalty,proto3" json:"penalty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueueLocalQueue) Reset() {
 	*x = KueueLocalQueue{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[15]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1448,7 @@ func (x *KueueLocalQueue) String() string {
 func (*KueueLocalQueue) ProtoMessage() {}
 
 func (x *KueueLocalQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[15]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,19 +1461,12 @@ func (x *KueueLocalQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueLocalQueue.ProtoReflect.Descriptor instead.
 func (*KueueLocalQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *KueueLocalQueue) GetNamespace() string {
+func (x *KueueLocalQueue) GetOwner() string {
 	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *KueueLocalQueue) GetName() string {
-	if x != nil {
-		return x.Name
+		return x.Owner
 	}
 	return ""
 }
@@ -1808,103 +1478,52 @@ func (x *KueueLocalQueue) GetWeight() float64 {
 	return 0
 }
 
-func (x *KueueLocalQueue) GetConsumedUsages() []*KueueUsage {
+func (x *KueueLocalQueue) GetConsumed() *Resource {
 	if x != nil {
-		return x.ConsumedUsages
+		return x.Consumed
 	}
 	return nil
 }
 
-func (x *KueueLocalQueue) GetPenaltyUsages() []*KueueUsage {
+func (x *KueueLocalQueue) GetPenalty() *Resource {
 	if x != nil {
-		return x.PenaltyUsages
+		return x.Penalty
 	}
 	return nil
 }
 
-// KueueUsage is a usage in standard units: whole CPUs, and units of everything else.
-type KueueUsage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource. Not empty.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Finite, not negative.
-	Amount        float64 `protobuf:"fixed64,2,opt,name=amount,proto3" json:"amount,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueUsage) Reset() {
-	*x = KueueUsage{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueUsage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueUsage) ProtoMessage() {}
-
-func (x *KueueUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueUsage.ProtoReflect.Descriptor instead.
-func (*KueueUsage) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *KueueUsage) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *KueueUsage) GetAmount() float64 {
-	if x != nil {
-		return x.Amount
-	}
-	return 0
-}
-
-// KueueQueue is what a queue has for Kueue (a ClusterQueue).
+// KueueQueue is what a queue has for Kueue: a ClusterQueue, or a Cohort. `Queue.parent` is its cohort: empty for a queue that neither lends
+// nor borrows and for the root of a tree; one that is not among the queues exists without quota. Cohorts in a cycle, or below one, and their
+// queues do not take part.
 type KueueQueue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty: the queue neither lends nor borrows.
-	Cohort string `protobuf:"bytes,1,opt,name=cohort,proto3" json:"cohort,omitempty"`
+	// Whether it is a Cohort: a queue above others, without jobs. Of what follows it has a weight and quotas.
+	Cohort bool `protobuf:"varint,1,opt,name=cohort,proto3" json:"cohort,omitempty"`
 	// Fair weight, finite and not negative. Absent: 1.
 	Weight *float64 `protobuf:"fixed64,2,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
-	// In their order. No resource is covered twice.
-	Groups []*KueueResourceGroup `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
+	// In their order.
+	Quotas []*Quota `protobuf:"bytes,3,rep,name=quotas,proto3" json:"quotas,omitempty"`
 	// Absent: no job is evicted for the queue.
 	Preemption *KueuePreemption `protobuf:"bytes,4,opt,name=preemption,proto3" json:"preemption,omitempty"`
 	// Absent: the defaults.
 	Fungibility *KueueFungibility `protobuf:"bytes,5,opt,name=fungibility,proto3" json:"fungibility,omitempty"`
 	// Whether its stop policy is not None.
 	Stopped bool `protobuf:"varint,6,opt,name=stopped,proto3" json:"stopped,omitempty"`
-	// Names of the admission checks of its workloads.
-	Checks []string `protobuf:"bytes,7,rep,name=checks,proto3" json:"checks,omitempty"`
+	// The admission checks of its workloads.
+	Checks []*KueueCheck `protobuf:"bytes,7,rep,name=checks,proto3" json:"checks,omitempty"`
 	// Whether its admission mode is UsageBasedAdmissionFairSharing.
 	UsageBased bool `protobuf:"varint,8,opt,name=usage_based,json=usageBased,proto3" json:"usage_based,omitempty"`
 	// Whether its queueing strategy is StrictFIFO: while the first workload that waits is not admitted, those behind it wait, too.
-	Strict        bool `protobuf:"varint,9,opt,name=strict,proto3" json:"strict,omitempty"`
+	Strict bool `protobuf:"varint,9,opt,name=strict,proto3" json:"strict,omitempty"`
+	// The local queues whose usage orders its workloads, for `usage_based`.
+	LocalQueues   []*KueueLocalQueue `protobuf:"bytes,10,rep,name=local_queues,json=localQueues,proto3" json:"local_queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueueQueue) Reset() {
 	*x = KueueQueue{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[17]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +1535,7 @@ func (x *KueueQueue) String() string {
 func (*KueueQueue) ProtoMessage() {}
 
 func (x *KueueQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[17]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,14 +1548,14 @@ func (x *KueueQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueQueue.ProtoReflect.Descriptor instead.
 func (*KueueQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *KueueQueue) GetCohort() string {
+func (x *KueueQueue) GetCohort() bool {
 	if x != nil {
 		return x.Cohort
 	}
-	return ""
+	return false
 }
 
 func (x *KueueQueue) GetWeight() float64 {
@@ -1946,9 +1565,9 @@ func (x *KueueQueue) GetWeight() float64 {
 	return 0
 }
 
-func (x *KueueQueue) GetGroups() []*KueueResourceGroup {
+func (x *KueueQueue) GetQuotas() []*Quota {
 	if x != nil {
-		return x.Groups
+		return x.Quotas
 	}
 	return nil
 }
@@ -1974,7 +1593,7 @@ func (x *KueueQueue) GetStopped() bool {
 	return false
 }
 
-func (x *KueueQueue) GetChecks() []string {
+func (x *KueueQueue) GetChecks() []*KueueCheck {
 	if x != nil {
 		return x.Checks
 	}
@@ -1995,6 +1614,13 @@ func (x *KueueQueue) GetStrict() bool {
 	return false
 }
 
+func (x *KueueQueue) GetLocalQueues() []*KueueLocalQueue {
+	if x != nil {
+		return x.LocalQueues
+	}
+	return nil
+}
+
 // KueuePreemption says in which cases a queue may evict.
 type KueuePreemption struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2012,7 +1638,7 @@ type KueuePreemption struct {
 
 func (x *KueuePreemption) Reset() {
 	*x = KueuePreemption{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[18]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +1650,7 @@ func (x *KueuePreemption) String() string {
 func (*KueuePreemption) ProtoMessage() {}
 
 func (x *KueuePreemption) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[18]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +1663,7 @@ func (x *KueuePreemption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueuePreemption.ProtoReflect.Descriptor instead.
 func (*KueuePreemption) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *KueuePreemption) GetReclaimWithinCohort() KueueChoice {
@@ -2083,7 +1709,7 @@ type KueueFungibility struct {
 
 func (x *KueueFungibility) Reset() {
 	*x = KueueFungibility{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[19]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +1721,7 @@ func (x *KueueFungibility) String() string {
 func (*KueueFungibility) ProtoMessage() {}
 
 func (x *KueueFungibility) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[19]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +1734,7 @@ func (x *KueueFungibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueFungibility.ProtoReflect.Descriptor instead.
 func (*KueueFungibility) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *KueueFungibility) GetBorrowNext() bool {
@@ -2135,27 +1761,27 @@ func (x *KueueFungibility) GetPreferPreemption() bool {
 // KueueWorkload is what a job has for Kueue (a Workload). Its queue is the ClusterQueue, that of the admission for one that is admitted.
 type KueueWorkload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index into `local_queues`. Absent: usage does not count.
-	LocalQueue *uint32 `protobuf:"varint,1,opt,name=local_queue,json=localQueue,proto3,oneof" json:"local_queue,omitempty"`
+	// The local queue, as in `KueueLocalQueue.owner`. Empty: `Job.owner`.
+	LocalQueue string `protobuf:"bytes,1,opt,name=local_queue,json=localQueue,proto3" json:"local_queue,omitempty"`
 	// Value of the annotation `kueue.x-k8s.io/priority-boost`, for the gate.
 	PriorityBoost int32 `protobuf:"varint,2,opt,name=priority_boost,json=priorityBoost,proto3" json:"priority_boost,omitempty"`
 	// When quota was reserved, in Unix nanoseconds. Absent: it was not.
 	ReserveTime *int64 `protobuf:"varint,3,opt,name=reserve_time,json=reserveTime,proto3,oneof" json:"reserve_time,omitempty"`
-	// When an admission check evicted it: it waits from then on. Absent: none did.
+	// When an admission check evicted it, in Unix nanoseconds: it waits from then on. Absent: none did.
 	RequeueTime *int64 `protobuf:"varint,4,opt,name=requeue_time,json=requeueTime,proto3,oneof" json:"requeue_time,omitempty"`
-	// When one that borrowed evicted it. Absent: none did.
+	// When one that borrowed evicted it, in Unix nanoseconds. Absent: none did.
 	ReclaimTime *int64 `protobuf:"varint,5,opt,name=reclaim_time,json=reclaimTime,proto3,oneof" json:"reclaim_time,omitempty"`
 	// Whether it is being evicted and still holds quota.
 	Evicted bool `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"`
 	// In their order, by unique names.
 	PodSets []*KueuePodSet `protobuf:"bytes,7,rep,name=pod_sets,json=podSets,proto3" json:"pod_sets,omitempty"`
-	// What holds quota. Absent: it is pending.
-	Admission *KueueAdmission `protobuf:"bytes,8,opt,name=admission,proto3" json:"admission,omitempty"`
+	// Whether it holds quota: `KueuePodSet.uses`. False: it is pending.
+	Admitted bool `protobuf:"varint,8,opt,name=admitted,proto3" json:"admitted,omitempty"`
 	// Unspecified: it may be nominated.
 	Withheld KueueWithheld `protobuf:"varint,9,opt,name=withheld,proto3,enum=apportion.v1.KueueWithheld" json:"withheld,omitempty"`
 	// Each at most once.
 	UnjudgedParts []KueueUnjudged `protobuf:"varint,10,rep,packed,name=unjudged_parts,json=unjudgedParts,proto3,enum=apportion.v1.KueueUnjudged" json:"unjudged_parts,omitempty"`
-	// When it was evicted because its pods were not ready in time. Absent: it was not.
+	// When it was evicted because its pods were not ready in time, in Unix nanoseconds. Absent: it was not.
 	TimeoutTime *int64 `protobuf:"varint,11,opt,name=timeout_time,json=timeoutTime,proto3,oneof" json:"timeout_time,omitempty"`
 	// The objects that own it. People may name it by them.
 	Origins       []*KueueOrigin `protobuf:"bytes,12,rep,name=origins,proto3" json:"origins,omitempty"`
@@ -2165,7 +1791,7 @@ type KueueWorkload struct {
 
 func (x *KueueWorkload) Reset() {
 	*x = KueueWorkload{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[20]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +1803,7 @@ func (x *KueueWorkload) String() string {
 func (*KueueWorkload) ProtoMessage() {}
 
 func (x *KueueWorkload) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[20]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,14 +1816,14 @@ func (x *KueueWorkload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueWorkload.ProtoReflect.Descriptor instead.
 func (*KueueWorkload) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *KueueWorkload) GetLocalQueue() uint32 {
-	if x != nil && x.LocalQueue != nil {
-		return *x.LocalQueue
+func (x *KueueWorkload) GetLocalQueue() string {
+	if x != nil {
+		return x.LocalQueue
 	}
-	return 0
+	return ""
 }
 
 func (x *KueueWorkload) GetPriorityBoost() int32 {
@@ -2242,11 +1868,11 @@ func (x *KueueWorkload) GetPodSets() []*KueuePodSet {
 	return nil
 }
 
-func (x *KueueWorkload) GetAdmission() *KueueAdmission {
+func (x *KueueWorkload) GetAdmitted() bool {
 	if x != nil {
-		return x.Admission
+		return x.Admitted
 	}
-	return nil
+	return false
 }
 
 func (x *KueueWorkload) GetWithheld() KueueWithheld {
@@ -2290,7 +1916,7 @@ type KueueOrigin struct {
 
 func (x *KueueOrigin) Reset() {
 	*x = KueueOrigin{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[21]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +1928,7 @@ func (x *KueueOrigin) String() string {
 func (*KueueOrigin) ProtoMessage() {}
 
 func (x *KueueOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[21]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +1941,7 @@ func (x *KueueOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueOrigin.ProtoReflect.Descriptor instead.
 func (*KueueOrigin) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *KueueOrigin) GetKind() string {
@@ -2343,21 +1969,25 @@ type KueuePodSet struct {
 	MinCount *int32 `protobuf:"varint,3,opt,name=min_count,json=minCount,proto3,oneof" json:"min_count,omitempty"`
 	// Pods whose quota is no longer needed. Not negative.
 	Reclaimable int32 `protobuf:"varint,4,opt,name=reclaimable,proto3" json:"reclaimable,omitempty"`
-	// Effective requests of one pod.
-	Requests []*KueueAmount `protobuf:"bytes,5,rep,name=requests,proto3" json:"requests,omitempty"`
+	// Effective request of one pod.
+	Request *Resource `protobuf:"bytes,5,opt,name=request,proto3" json:"request,omitempty"`
 	// Of the pods.
 	Tolerations []*KueueToleration `protobuf:"bytes,6,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
-	// Of the pods.
+	// Labels that the pods select.
 	SelectorLabels []*KueueLabel `protobuf:"bytes,7,rep,name=selector_labels,json=selectorLabels,proto3" json:"selector_labels,omitempty"`
 	// Terms of the required node affinity, of which one must match.
 	AffinityTerms []*KueueNodeTerm `protobuf:"bytes,8,rep,name=affinity_terms,json=affinityTerms,proto3" json:"affinity_terms,omitempty"`
+	// With how many pods it was admitted. Not negative. Absent: with all.
+	AdmittedCount *int32 `protobuf:"varint,9,opt,name=admitted_count,json=admittedCount,proto3,oneof" json:"admitted_count,omitempty"`
+	// What all its pods together use, by flavor.
+	Uses          []*FlavorUse `protobuf:"bytes,10,rep,name=uses,proto3" json:"uses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueuePodSet) Reset() {
 	*x = KueuePodSet{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[22]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +1999,7 @@ func (x *KueuePodSet) String() string {
 func (*KueuePodSet) ProtoMessage() {}
 
 func (x *KueuePodSet) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[22]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2012,7 @@ func (x *KueuePodSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueuePodSet.ProtoReflect.Descriptor instead.
 func (*KueuePodSet) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *KueuePodSet) GetName() string {
@@ -2413,9 +2043,9 @@ func (x *KueuePodSet) GetReclaimable() int32 {
 	return 0
 }
 
-func (x *KueuePodSet) GetRequests() []*KueueAmount {
+func (x *KueuePodSet) GetRequest() *Resource {
 	if x != nil {
-		return x.Requests
+		return x.Request
 	}
 	return nil
 }
@@ -2441,32 +2071,48 @@ func (x *KueuePodSet) GetAffinityTerms() []*KueueNodeTerm {
 	return nil
 }
 
-// KueueAmount is an amount of a resource, not negative.
-type KueueAmount struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource. Not empty.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Thousandths of a CPU, whole units of everything else.
-	Amount        int64 `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+func (x *KueuePodSet) GetAdmittedCount() int32 {
+	if x != nil && x.AdmittedCount != nil {
+		return *x.AdmittedCount
+	}
+	return 0
 }
 
-func (x *KueueAmount) Reset() {
-	*x = KueueAmount{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[23]
+func (x *KueuePodSet) GetUses() []*FlavorUse {
+	if x != nil {
+		return x.Uses
+	}
+	return nil
+}
+
+// FlavorUse is the use of a flavor by the pods of a set.
+type FlavorUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node set that is the flavor. Empty: none was assigned.
+	NodeSet string `protobuf:"bytes,1,opt,name=node_set,json=nodeSet,proto3" json:"node_set,omitempty"`
+	// What is used.
+	Used *Resource `protobuf:"bytes,2,opt,name=used,proto3" json:"used,omitempty"`
+	// Dimensions that were assigned to the flavor, and of which nothing is used.
+	UnusedDimensions []uint32 `protobuf:"varint,3,rep,packed,name=unused_dimensions,json=unusedDimensions,proto3" json:"unused_dimensions,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *FlavorUse) Reset() {
+	*x = FlavorUse{}
+	mi := &file_apportion_v1_kueue_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *KueueAmount) String() string {
+func (x *FlavorUse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*KueueAmount) ProtoMessage() {}
+func (*FlavorUse) ProtoMessage() {}
 
-func (x *KueueAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[23]
+func (x *FlavorUse) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_kueue_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2477,23 +2123,30 @@ func (x *KueueAmount) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use KueueAmount.ProtoReflect.Descriptor instead.
-func (*KueueAmount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{23}
+// Deprecated: Use FlavorUse.ProtoReflect.Descriptor instead.
+func (*FlavorUse) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{18}
 }
 
-func (x *KueueAmount) GetName() string {
+func (x *FlavorUse) GetNodeSet() string {
 	if x != nil {
-		return x.Name
+		return x.NodeSet
 	}
 	return ""
 }
 
-func (x *KueueAmount) GetAmount() int64 {
+func (x *FlavorUse) GetUsed() *Resource {
 	if x != nil {
-		return x.Amount
+		return x.Used
 	}
-	return 0
+	return nil
+}
+
+func (x *FlavorUse) GetUnusedDimensions() []uint32 {
+	if x != nil {
+		return x.UnusedDimensions
+	}
+	return nil
 }
 
 // KueueNodeTerm is a list of requirements, of which all must be met.
@@ -2507,7 +2160,7 @@ type KueueNodeTerm struct {
 
 func (x *KueueNodeTerm) Reset() {
 	*x = KueueNodeTerm{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[24]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2172,7 @@ func (x *KueueNodeTerm) String() string {
 func (*KueueNodeTerm) ProtoMessage() {}
 
 func (x *KueueNodeTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[24]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2185,7 @@ func (x *KueueNodeTerm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueNodeTerm.ProtoReflect.Descriptor instead.
 func (*KueueNodeTerm) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *KueueNodeTerm) GetExpressions() []*KueueRequirement {
@@ -2557,7 +2210,7 @@ type KueueRequirement struct {
 
 func (x *KueueRequirement) Reset() {
 	*x = KueueRequirement{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[25]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2222,7 @@ func (x *KueueRequirement) String() string {
 func (*KueueRequirement) ProtoMessage() {}
 
 func (x *KueueRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[25]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2235,7 @@ func (x *KueueRequirement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueRequirement.ProtoReflect.Descriptor instead.
 func (*KueueRequirement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *KueueRequirement) GetKey() string {
@@ -2606,206 +2259,31 @@ func (x *KueueRequirement) GetValues() []string {
 	return nil
 }
 
-// KueueAdmission is the decision about an admitted workload.
-type KueueAdmission struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// By names of pod sets.
-	PodSets       []*KueueAdmittedPodSet `protobuf:"bytes,1,rep,name=pod_sets,json=podSets,proto3" json:"pod_sets,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueAdmission) Reset() {
-	*x = KueueAdmission{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueAdmission) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueAdmission) ProtoMessage() {}
-
-func (x *KueueAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueAdmission.ProtoReflect.Descriptor instead.
-func (*KueueAdmission) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *KueueAdmission) GetPodSets() []*KueueAdmittedPodSet {
-	if x != nil {
-		return x.PodSets
-	}
-	return nil
-}
-
-// KueueAdmittedPodSet has the flavors and the usage of the pods of a set.
-type KueueAdmittedPodSet struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of a pod set.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Not negative. Absent: that of the pod set.
-	Count *int32 `protobuf:"varint,2,opt,name=count,proto3,oneof" json:"count,omitempty"`
-	// Usage of all pods together.
-	Usages        []*KueueFlavoredUsage `protobuf:"bytes,3,rep,name=usages,proto3" json:"usages,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueAdmittedPodSet) Reset() {
-	*x = KueueAdmittedPodSet{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueAdmittedPodSet) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueAdmittedPodSet) ProtoMessage() {}
-
-func (x *KueueAdmittedPodSet) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueAdmittedPodSet.ProtoReflect.Descriptor instead.
-func (*KueueAdmittedPodSet) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *KueueAdmittedPodSet) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *KueueAdmittedPodSet) GetCount() int32 {
-	if x != nil && x.Count != nil {
-		return *x.Count
-	}
-	return 0
-}
-
-func (x *KueueAdmittedPodSet) GetUsages() []*KueueFlavoredUsage {
-	if x != nil {
-		return x.Usages
-	}
-	return nil
-}
-
-// KueueFlavoredUsage is the use of a resource in a flavor.
-type KueueFlavoredUsage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The resource. Not empty.
-	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// Name of a flavor. Empty: none was assigned.
-	Flavor string `protobuf:"bytes,2,opt,name=flavor,proto3" json:"flavor,omitempty"`
-	// Not negative. Absent: a flavor was assigned, and nothing is used.
-	Amount        *int64 `protobuf:"varint,3,opt,name=amount,proto3,oneof" json:"amount,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueFlavoredUsage) Reset() {
-	*x = KueueFlavoredUsage{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueFlavoredUsage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueFlavoredUsage) ProtoMessage() {}
-
-func (x *KueueFlavoredUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[28]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueFlavoredUsage.ProtoReflect.Descriptor instead.
-func (*KueueFlavoredUsage) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{28}
-}
-
-func (x *KueueFlavoredUsage) GetResource() string {
-	if x != nil {
-		return x.Resource
-	}
-	return ""
-}
-
-func (x *KueueFlavoredUsage) GetFlavor() string {
-	if x != nil {
-		return x.Flavor
-	}
-	return ""
-}
-
-func (x *KueueFlavoredUsage) GetAmount() int64 {
-	if x != nil && x.Amount != nil {
-		return *x.Amount
-	}
-	return 0
-}
-
 // KueueShare is the account of a queue or a cohort.
 type KueueShare struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By resource and flavor.
 	Accounts []*KueueAccount `protobuf:"bytes,1,rep,name=accounts,proto3" json:"accounts,omitempty"`
-	// Dominant resource share: what is borrowed of a resource, in thousandths of what could be lent of it.
-	Unweighted float64 `protobuf:"fixed64,2,opt,name=unweighted,proto3" json:"unweighted,omitempty"`
-	// Fair weight.
-	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
-	// `unweighted` over `weight`; infinite for a share with weight 0.
-	Weighted float64 `protobuf:"fixed64,4,opt,name=weighted,proto3" json:"weighted,omitempty"`
+	// Dominant resource share, in thousandths: what is borrowed of a resource, of what could be lent of it, over the fair weight. Infinite for
+	// a share with weight 0.
+	Weighted float64 `protobuf:"fixed64,2,opt,name=weighted,proto3" json:"weighted,omitempty"`
 	// The resource of the share. Empty: none is borrowed.
-	Resource string `protobuf:"bytes,5,opt,name=resource,proto3" json:"resource,omitempty"`
+	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
 	// More is used than there is quota for. The share may be 0 all the same, if nothing can be lent.
-	Borrowing bool `protobuf:"varint,6,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
+	Borrowing bool `protobuf:"varint,4,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
 	// Why a queue admits nothing; it then has no accounts.
-	Inactive KueueInactivity `protobuf:"varint,7,opt,name=inactive,proto3,enum=apportion.v1.KueueInactivity" json:"inactive,omitempty"`
+	Inactive KueueInactivity `protobuf:"varint,5,opt,name=inactive,proto3,enum=apportion.v1.KueueInactivity" json:"inactive,omitempty"`
 	// The cohort of a queue, or the parent of a cohort. Empty: none.
-	Parent        string `protobuf:"bytes,8,opt,name=parent,proto3" json:"parent,omitempty"`
+	Parent string `protobuf:"bytes,6,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Whether it is that of a cohort.
+	Cohort        bool `protobuf:"varint,7,opt,name=cohort,proto3" json:"cohort,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueueShare) Reset() {
 	*x = KueueShare{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[29]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +2295,7 @@ func (x *KueueShare) String() string {
 func (*KueueShare) ProtoMessage() {}
 
 func (x *KueueShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[29]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +2308,7 @@ func (x *KueueShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueShare.ProtoReflect.Descriptor instead.
 func (*KueueShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *KueueShare) GetAccounts() []*KueueAccount {
@@ -2838,20 +2316,6 @@ func (x *KueueShare) GetAccounts() []*KueueAccount {
 		return x.Accounts
 	}
 	return nil
-}
-
-func (x *KueueShare) GetUnweighted() float64 {
-	if x != nil {
-		return x.Unweighted
-	}
-	return 0
-}
-
-func (x *KueueShare) GetWeight() float64 {
-	if x != nil {
-		return x.Weight
-	}
-	return 0
 }
 
 func (x *KueueShare) GetWeighted() float64 {
@@ -2889,7 +2353,14 @@ func (x *KueueShare) GetParent() string {
 	return ""
 }
 
-// KueueAccount is an account of a flavor-resource.
+func (x *KueueShare) GetCohort() bool {
+	if x != nil {
+		return x.Cohort
+	}
+	return false
+}
+
+// KueueAccount is an account of a flavor-resource. Its amounts are in the units of Resource; +Infinity is unlimited.
 type KueueAccount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the flavor. Empty: usage without a flavor.
@@ -2897,24 +2368,22 @@ type KueueAccount struct {
 	// Name of the resource.
 	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
 	// Its own nominal quota. Absent: it lists none.
-	Nominal *int64 `protobuf:"varint,3,opt,name=nominal,proto3,oneof" json:"nominal,omitempty"`
-	// The quota of the owner and of all below it, less what is not lent.
-	Quota int64 `protobuf:"varint,4,opt,name=quota,proto3" json:"quota,omitempty"`
+	Nominal *float64 `protobuf:"fixed64,3,opt,name=nominal,proto3,oneof" json:"nominal,omitempty"`
 	// What is used of it; for a cohort, what its children cannot hold themselves.
-	Usage int64 `protobuf:"varint,5,opt,name=usage,proto3" json:"usage,omitempty"`
-	// What a queue can use now; for a cohort, what a queue below it without any quota could use.
-	Available int64 `protobuf:"varint,6,opt,name=available,proto3" json:"available,omitempty"`
+	Usage float64 `protobuf:"fixed64,4,opt,name=usage,proto3" json:"usage,omitempty"`
+	// What a queue can use now; for a cohort, what a queue below it without any quota could use. Negative: more is used than there is.
+	Available float64 `protobuf:"fixed64,5,opt,name=available,proto3" json:"available,omitempty"`
 	// `available` without any usage.
-	Potential int64 `protobuf:"varint,7,opt,name=potential,proto3" json:"potential,omitempty"`
-	// More is used than `quota`.
-	Borrowing     bool `protobuf:"varint,8,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
+	Potential float64 `protobuf:"fixed64,6,opt,name=potential,proto3" json:"potential,omitempty"`
+	// More is used than its quota and that of all below it, less what is not lent.
+	Borrowing     bool `protobuf:"varint,7,opt,name=borrowing,proto3" json:"borrowing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueueAccount) Reset() {
 	*x = KueueAccount{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[30]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +2395,7 @@ func (x *KueueAccount) String() string {
 func (*KueueAccount) ProtoMessage() {}
 
 func (x *KueueAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[30]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +2408,7 @@ func (x *KueueAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAccount.ProtoReflect.Descriptor instead.
 func (*KueueAccount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{30}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KueueAccount) GetFlavor() string {
@@ -2956,35 +2425,28 @@ func (x *KueueAccount) GetResource() string {
 	return ""
 }
 
-func (x *KueueAccount) GetNominal() int64 {
+func (x *KueueAccount) GetNominal() float64 {
 	if x != nil && x.Nominal != nil {
 		return *x.Nominal
 	}
 	return 0
 }
 
-func (x *KueueAccount) GetQuota() int64 {
-	if x != nil {
-		return x.Quota
-	}
-	return 0
-}
-
-func (x *KueueAccount) GetUsage() int64 {
+func (x *KueueAccount) GetUsage() float64 {
 	if x != nil {
 		return x.Usage
 	}
 	return 0
 }
 
-func (x *KueueAccount) GetAvailable() int64 {
+func (x *KueueAccount) GetAvailable() float64 {
 	if x != nil {
 		return x.Available
 	}
 	return 0
 }
 
-func (x *KueueAccount) GetPotential() int64 {
+func (x *KueueAccount) GetPotential() float64 {
 	if x != nil {
 		return x.Potential
 	}
@@ -2996,61 +2458,6 @@ func (x *KueueAccount) GetBorrowing() bool {
 		return x.Borrowing
 	}
 	return false
-}
-
-// KueueCohortShare is the account of a cohort that takes part.
-type KueueCohortShare struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the cohort.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its account.
-	Share         *KueueShare `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueCohortShare) Reset() {
-	*x = KueueCohortShare{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[31]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueCohortShare) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueCohortShare) ProtoMessage() {}
-
-func (x *KueueCohortShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[31]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueCohortShare.ProtoReflect.Descriptor instead.
-func (*KueueCohortShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{31}
-}
-
-func (x *KueueCohortShare) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *KueueCohortShare) GetShare() *KueueShare {
-	if x != nil {
-		return x.Share
-	}
-	return nil
 }
 
 // KueueLocalShare is the usage of a local queue by which workloads of its queue come in order (AdmissionFairSharing).
@@ -3078,7 +2485,7 @@ type KueueLocalShare struct {
 
 func (x *KueueLocalShare) Reset() {
 	*x = KueueLocalShare{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3090,7 +2497,7 @@ func (x *KueueLocalShare) String() string {
 func (*KueueLocalShare) ProtoMessage() {}
 
 func (x *KueueLocalShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[32]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3103,7 +2510,7 @@ func (x *KueueLocalShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueLocalShare.ProtoReflect.Descriptor instead.
 func (*KueueLocalShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KueueLocalShare) GetNamespace() string {
@@ -3203,7 +2610,7 @@ type KueueNomination struct {
 
 func (x *KueueNomination) Reset() {
 	*x = KueueNomination{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +2622,7 @@ func (x *KueueNomination) String() string {
 func (*KueueNomination) ProtoMessage() {}
 
 func (x *KueueNomination) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[33]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +2635,7 @@ func (x *KueueNomination) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueNomination.ProtoReflect.Descriptor instead.
 func (*KueueNomination) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *KueueNomination) GetMode() KueueMode {
@@ -3354,17 +2761,15 @@ type KueuePodSetAssignment struct {
 	Mode KueueMode `protobuf:"varint,3,opt,name=mode,proto3,enum=apportion.v1.KueueMode" json:"mode,omitempty"`
 	// By resource, in the order of the search.
 	Flavors []*KueueAssignedFlavor `protobuf:"bytes,4,rep,name=flavors,proto3" json:"flavors,omitempty"`
-	// The flavors that were tried, by name.
-	Attempts []*KueueAttempt `protobuf:"bytes,5,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// What speaks against a fit, in the order in which it was found.
-	Lacks         []*KueueLack `protobuf:"bytes,6,rep,name=lacks,proto3" json:"lacks,omitempty"`
+	Lacks         []*KueueLack `protobuf:"bytes,5,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueuePodSetAssignment) Reset() {
 	*x = KueuePodSetAssignment{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +2781,7 @@ func (x *KueuePodSetAssignment) String() string {
 func (*KueuePodSetAssignment) ProtoMessage() {}
 
 func (x *KueuePodSetAssignment) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[34]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +2794,7 @@ func (x *KueuePodSetAssignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueuePodSetAssignment.ProtoReflect.Descriptor instead.
 func (*KueuePodSetAssignment) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *KueuePodSetAssignment) GetName() string {
@@ -3420,13 +2825,6 @@ func (x *KueuePodSetAssignment) GetFlavors() []*KueueAssignedFlavor {
 	return nil
 }
 
-func (x *KueuePodSetAssignment) GetAttempts() []*KueueAttempt {
-	if x != nil {
-		return x.Attempts
-	}
-	return nil
-}
-
 func (x *KueuePodSetAssignment) GetLacks() []*KueueLack {
 	if x != nil {
 		return x.Lacks
@@ -3441,19 +2839,15 @@ type KueueAssignedFlavor struct {
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// Name of the flavor.
 	Flavor string `protobuf:"bytes,2,opt,name=flavor,proto3" json:"flavor,omitempty"`
-	// Mode of the resource in the flavor.
-	Mode KueueMode `protobuf:"varint,3,opt,name=mode,proto3,enum=apportion.v1.KueueMode" json:"mode,omitempty"`
-	// Request of all pods of the set.
-	Amount int64 `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"`
-	// Position in the group of the last flavor tried, -1 for the last of the group.
-	Tried         int32 `protobuf:"varint,5,opt,name=tried,proto3" json:"tried,omitempty"`
+	// Request of all pods of the set, in the unit of Resource.
+	Amount        float64 `protobuf:"fixed64,3,opt,name=amount,proto3" json:"amount,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *KueueAssignedFlavor) Reset() {
 	*x = KueueAssignedFlavor{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +2859,7 @@ func (x *KueueAssignedFlavor) String() string {
 func (*KueueAssignedFlavor) ProtoMessage() {}
 
 func (x *KueueAssignedFlavor) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[35]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +2872,7 @@ func (x *KueueAssignedFlavor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueAssignedFlavor.ProtoReflect.Descriptor instead.
 func (*KueueAssignedFlavor) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KueueAssignedFlavor) GetResource() string {
@@ -3495,107 +2889,11 @@ func (x *KueueAssignedFlavor) GetFlavor() string {
 	return ""
 }
 
-func (x *KueueAssignedFlavor) GetMode() KueueMode {
-	if x != nil {
-		return x.Mode
-	}
-	return KueueMode_KUEUE_MODE_UNSPECIFIED
-}
-
-func (x *KueueAssignedFlavor) GetAmount() int64 {
+func (x *KueueAssignedFlavor) GetAmount() float64 {
 	if x != nil {
 		return x.Amount
 	}
 	return 0
-}
-
-func (x *KueueAssignedFlavor) GetTried() int32 {
-	if x != nil {
-		return x.Tried
-	}
-	return 0
-}
-
-// KueueAttempt is the result of the search in a flavor: the worst of the resources.
-type KueueAttempt struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the flavor.
-	Flavor string `protobuf:"bytes,1,opt,name=flavor,proto3" json:"flavor,omitempty"`
-	// The worst.
-	Mode KueueMode `protobuf:"varint,2,opt,name=mode,proto3,enum=apportion.v1.KueueMode" json:"mode,omitempty"`
-	// The highest.
-	Borrow uint32 `protobuf:"varint,3,opt,name=borrow,proto3" json:"borrow,omitempty"`
-	// The least.
-	Possibility KueuePossibility `protobuf:"varint,4,opt,name=possibility,proto3,enum=apportion.v1.KueuePossibility" json:"possibility,omitempty"`
-	// The most severe.
-	Cause         KueueCause `protobuf:"varint,5,opt,name=cause,proto3,enum=apportion.v1.KueueCause" json:"cause,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KueueAttempt) Reset() {
-	*x = KueueAttempt{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KueueAttempt) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KueueAttempt) ProtoMessage() {}
-
-func (x *KueueAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[36]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KueueAttempt.ProtoReflect.Descriptor instead.
-func (*KueueAttempt) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{36}
-}
-
-func (x *KueueAttempt) GetFlavor() string {
-	if x != nil {
-		return x.Flavor
-	}
-	return ""
-}
-
-func (x *KueueAttempt) GetMode() KueueMode {
-	if x != nil {
-		return x.Mode
-	}
-	return KueueMode_KUEUE_MODE_UNSPECIFIED
-}
-
-func (x *KueueAttempt) GetBorrow() uint32 {
-	if x != nil {
-		return x.Borrow
-	}
-	return 0
-}
-
-func (x *KueueAttempt) GetPossibility() KueuePossibility {
-	if x != nil {
-		return x.Possibility
-	}
-	return KueuePossibility_KUEUE_POSSIBILITY_UNSPECIFIED
-}
-
-func (x *KueueAttempt) GetCause() KueueCause {
-	if x != nil {
-		return x.Cause
-	}
-	return KueueCause_KUEUE_CAUSE_UNSPECIFIED
 }
 
 // KueueLack is a reason against a flavor.
@@ -3607,12 +2905,12 @@ type KueueLack struct {
 	Flavor string `protobuf:"bytes,2,opt,name=flavor,proto3" json:"flavor,omitempty"`
 	// The resource. May be empty.
 	Resource string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	// Used by earlier pod sets of the workload.
-	Used int64 `protobuf:"varint,4,opt,name=used,proto3" json:"used,omitempty"`
-	// Requested by this one.
-	Requested int64 `protobuf:"varint,5,opt,name=requested,proto3" json:"requested,omitempty"`
-	// What there is.
-	Limit int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Used by earlier pod sets of the workload, in the unit of Resource.
+	Used float64 `protobuf:"fixed64,4,opt,name=used,proto3" json:"used,omitempty"`
+	// Requested by this one, in the same unit.
+	Requested float64 `protobuf:"fixed64,5,opt,name=requested,proto3" json:"requested,omitempty"`
+	// What there is, in the same unit; +Infinity is unlimited.
+	Limit float64 `protobuf:"fixed64,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	// A taint, as key=value:effect.
 	Detail        string `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3621,7 +2919,7 @@ type KueueLack struct {
 
 func (x *KueueLack) Reset() {
 	*x = KueueLack{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[37]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3633,7 +2931,7 @@ func (x *KueueLack) String() string {
 func (*KueueLack) ProtoMessage() {}
 
 func (x *KueueLack) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[37]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3646,7 +2944,7 @@ func (x *KueueLack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueLack.ProtoReflect.Descriptor instead.
 func (*KueueLack) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{37}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *KueueLack) GetKind() KueueLackKind {
@@ -3670,21 +2968,21 @@ func (x *KueueLack) GetResource() string {
 	return ""
 }
 
-func (x *KueueLack) GetUsed() int64 {
+func (x *KueueLack) GetUsed() float64 {
 	if x != nil {
 		return x.Used
 	}
 	return 0
 }
 
-func (x *KueueLack) GetRequested() int64 {
+func (x *KueueLack) GetRequested() float64 {
 	if x != nil {
 		return x.Requested
 	}
 	return 0
 }
 
-func (x *KueueLack) GetLimit() int64 {
+func (x *KueueLack) GetLimit() float64 {
 	if x != nil {
 		return x.Limit
 	}
@@ -3719,7 +3017,7 @@ type KueueVictim struct {
 
 func (x *KueueVictim) Reset() {
 	*x = KueueVictim{}
-	mi := &file_apportion_v1_kueue_proto_msgTypes[38]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3731,7 +3029,7 @@ func (x *KueueVictim) String() string {
 func (*KueueVictim) ProtoMessage() {}
 
 func (x *KueueVictim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_kueue_proto_msgTypes[38]
+	mi := &file_apportion_v1_kueue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3744,7 +3042,7 @@ func (x *KueueVictim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KueueVictim.ProtoReflect.Descriptor instead.
 func (*KueueVictim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{38}
+	return file_apportion_v1_kueue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *KueueVictim) GetJob() uint32 {
@@ -3793,7 +3091,7 @@ var File_apportion_v1_kueue_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\n" +
-	"\x18apportion/v1/kueue.proto\x12\fapportion.v1\"\x9d\x02\n" +
+	"\x18apportion/v1/kueue.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"\x9d\x02\n" +
 	"\x05Kueue\x12A\n" +
 	"\ffair_sharing\x18\x01 \x01(\v2\x1e.apportion.v1.KueueFairSharingR\vfairSharing\x12+\n" +
 	"\x11ignore_undeclared\x18\x02 \x01(\bR\x10ignoreUndeclared\x12.\n" +
@@ -3830,18 +3128,12 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\x11sampling_interval\x18\x03 \x01(\x03R\x10samplingInterval\"A\n" +
 	"\x13KueueResourceWeight\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x01R\x06weight\"\xed\x01\n" +
-	"\rKueueSnapshot\x123\n" +
-	"\aflavors\x18\x01 \x03(\v2\x19.apportion.v1.KueueFlavorR\aflavors\x123\n" +
-	"\acohorts\x18\x02 \x03(\v2\x19.apportion.v1.KueueCohortR\acohorts\x120\n" +
-	"\x06checks\x18\x03 \x03(\v2\x18.apportion.v1.KueueCheckR\x06checks\x12@\n" +
-	"\flocal_queues\x18\x04 \x03(\v2\x1d.apportion.v1.KueueLocalQueueR\vlocalQueues\"\xcf\x01\n" +
-	"\vKueueFlavor\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
-	"\vnode_labels\x18\x02 \x03(\v2\x18.apportion.v1.KueueLabelR\n" +
+	"\x06weight\x18\x02 \x01(\x01R\x06weight\"\xbb\x01\n" +
+	"\vKueueFlavor\x129\n" +
+	"\vnode_labels\x18\x01 \x03(\v2\x18.apportion.v1.KueueLabelR\n" +
 	"nodeLabels\x120\n" +
-	"\x06taints\x18\x03 \x03(\v2\x18.apportion.v1.KueueTaintR\x06taints\x12?\n" +
-	"\vtolerations\x18\x04 \x03(\v2\x1d.apportion.v1.KueueTolerationR\vtolerations\"4\n" +
+	"\x06taints\x18\x02 \x03(\v2\x18.apportion.v1.KueueTaintR\x06taints\x12?\n" +
+	"\vtolerations\x18\x03 \x03(\v2\x1d.apportion.v1.KueueTolerationR\vtolerations\"4\n" +
 	"\n" +
 	"KueueLabel\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -3857,56 +3149,39 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"comparison\x18\x02 \x01(\tR\n" +
 	"comparison\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\tR\x05value\x12\x16\n" +
-	"\x06effect\x18\x04 \x01(\tR\x06effect\"\x9b\x01\n" +
-	"\vKueueCohort\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x1b\n" +
-	"\x06weight\x18\x03 \x01(\x01H\x00R\x06weight\x88\x01\x01\x128\n" +
-	"\x06groups\x18\x04 \x03(\v2 .apportion.v1.KueueResourceGroupR\x06groupsB\t\n" +
-	"\a_weight\"|\n" +
-	"\x12KueueResourceGroup\x12+\n" +
-	"\x11covered_resources\x18\x01 \x03(\tR\x10coveredResources\x129\n" +
-	"\aflavors\x18\x02 \x03(\v2\x1f.apportion.v1.KueueFlavorQuotasR\aflavors\"_\n" +
-	"\x11KueueFlavorQuotas\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x126\n" +
-	"\tresources\x18\x02 \x03(\v2\x18.apportion.v1.KueueQuotaR\tresources\"\xb8\x01\n" +
-	"\n" +
-	"KueueQuota\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\anominal\x18\x02 \x01(\x03R\anominal\x12,\n" +
-	"\x0fborrowing_limit\x18\x03 \x01(\x03H\x00R\x0eborrowingLimit\x88\x01\x01\x12(\n" +
-	"\rlending_limit\x18\x04 \x01(\x03H\x01R\flendingLimit\x88\x01\x01B\x12\n" +
-	"\x10_borrowing_limitB\x10\n" +
-	"\x0e_lending_limit\"8\n" +
+	"\x06effect\x18\x04 \x01(\tR\x06effect\"\xd2\x01\n" +
+	"\x05Quota\x12\x19\n" +
+	"\bnode_set\x18\x01 \x01(\tR\anodeSet\x120\n" +
+	"\anominal\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\anominal\x12?\n" +
+	"\x0fborrowing_limit\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\x0eborrowingLimit\x12;\n" +
+	"\rlending_limit\x18\x04 \x01(\v2\x16.apportion.v1.ResourceR\flendingLimit\"H\n" +
 	"\n" +
 	"KueueCheck\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06active\x18\x02 \x01(\bR\x06active\"\xef\x01\n" +
-	"\x0fKueueLocalQueue\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
-	"\x06weight\x18\x03 \x01(\x01H\x00R\x06weight\x88\x01\x01\x12A\n" +
-	"\x0fconsumed_usages\x18\x04 \x03(\v2\x18.apportion.v1.KueueUsageR\x0econsumedUsages\x12?\n" +
-	"\x0epenalty_usages\x18\x05 \x03(\v2\x18.apportion.v1.KueueUsageR\rpenaltyUsagesB\t\n" +
-	"\a_weight\"8\n" +
-	"\n" +
-	"KueueUsage\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\x01R\x06amount\"\xf2\x02\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
+	"\x06active\x18\x02 \x01(\bH\x00R\x06active\x88\x01\x01B\t\n" +
+	"\a_active\"\xb5\x01\n" +
+	"\x0fKueueLocalQueue\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x1b\n" +
+	"\x06weight\x18\x02 \x01(\x01H\x00R\x06weight\x88\x01\x01\x122\n" +
+	"\bconsumed\x18\x03 \x01(\v2\x16.apportion.v1.ResourceR\bconsumed\x120\n" +
+	"\apenalty\x18\x04 \x01(\v2\x16.apportion.v1.ResourceR\apenaltyB\t\n" +
+	"\a_weight\"\xc1\x03\n" +
 	"\n" +
 	"KueueQueue\x12\x16\n" +
-	"\x06cohort\x18\x01 \x01(\tR\x06cohort\x12\x1b\n" +
-	"\x06weight\x18\x02 \x01(\x01H\x00R\x06weight\x88\x01\x01\x128\n" +
-	"\x06groups\x18\x03 \x03(\v2 .apportion.v1.KueueResourceGroupR\x06groups\x12=\n" +
+	"\x06cohort\x18\x01 \x01(\bR\x06cohort\x12\x1b\n" +
+	"\x06weight\x18\x02 \x01(\x01H\x00R\x06weight\x88\x01\x01\x12+\n" +
+	"\x06quotas\x18\x03 \x03(\v2\x13.apportion.v1.QuotaR\x06quotas\x12=\n" +
 	"\n" +
 	"preemption\x18\x04 \x01(\v2\x1d.apportion.v1.KueuePreemptionR\n" +
 	"preemption\x12@\n" +
 	"\vfungibility\x18\x05 \x01(\v2\x1e.apportion.v1.KueueFungibilityR\vfungibility\x12\x18\n" +
-	"\astopped\x18\x06 \x01(\bR\astopped\x12\x16\n" +
-	"\x06checks\x18\a \x03(\tR\x06checks\x12\x1f\n" +
+	"\astopped\x18\x06 \x01(\bR\astopped\x120\n" +
+	"\x06checks\x18\a \x03(\v2\x18.apportion.v1.KueueCheckR\x06checks\x12\x1f\n" +
 	"\vusage_based\x18\b \x01(\bR\n" +
 	"usageBased\x12\x16\n" +
-	"\x06strict\x18\t \x01(\bR\x06strictB\t\n" +
+	"\x06strict\x18\t \x01(\bR\x06strict\x12@\n" +
+	"\flocal_queues\x18\n" +
+	" \x03(\v2\x1d.apportion.v1.KueueLocalQueueR\vlocalQueuesB\t\n" +
 	"\a_weight\"\xb5\x02\n" +
 	"\x0fKueuePreemption\x12M\n" +
 	"\x15reclaim_within_cohort\x18\x01 \x01(\x0e2\x19.apportion.v1.KueueChoiceR\x13reclaimWithinCohort\x12K\n" +
@@ -3918,44 +3193,48 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\vborrow_next\x18\x01 \x01(\bR\n" +
 	"borrowNext\x12!\n" +
 	"\fpreempt_stop\x18\x02 \x01(\bR\vpreemptStop\x12+\n" +
-	"\x11prefer_preemption\x18\x03 \x01(\bR\x10preferPreemption\"\x8e\x05\n" +
-	"\rKueueWorkload\x12$\n" +
-	"\vlocal_queue\x18\x01 \x01(\rH\x00R\n" +
-	"localQueue\x88\x01\x01\x12%\n" +
+	"\x11prefer_preemption\x18\x03 \x01(\bR\x10preferPreemption\"\xd9\x04\n" +
+	"\rKueueWorkload\x12\x1f\n" +
+	"\vlocal_queue\x18\x01 \x01(\tR\n" +
+	"localQueue\x12%\n" +
 	"\x0epriority_boost\x18\x02 \x01(\x05R\rpriorityBoost\x12&\n" +
-	"\freserve_time\x18\x03 \x01(\x03H\x01R\vreserveTime\x88\x01\x01\x12&\n" +
-	"\frequeue_time\x18\x04 \x01(\x03H\x02R\vrequeueTime\x88\x01\x01\x12&\n" +
-	"\freclaim_time\x18\x05 \x01(\x03H\x03R\vreclaimTime\x88\x01\x01\x12\x18\n" +
+	"\freserve_time\x18\x03 \x01(\x03H\x00R\vreserveTime\x88\x01\x01\x12&\n" +
+	"\frequeue_time\x18\x04 \x01(\x03H\x01R\vrequeueTime\x88\x01\x01\x12&\n" +
+	"\freclaim_time\x18\x05 \x01(\x03H\x02R\vreclaimTime\x88\x01\x01\x12\x18\n" +
 	"\aevicted\x18\x06 \x01(\bR\aevicted\x124\n" +
-	"\bpod_sets\x18\a \x03(\v2\x19.apportion.v1.KueuePodSetR\apodSets\x12:\n" +
-	"\tadmission\x18\b \x01(\v2\x1c.apportion.v1.KueueAdmissionR\tadmission\x127\n" +
+	"\bpod_sets\x18\a \x03(\v2\x19.apportion.v1.KueuePodSetR\apodSets\x12\x1a\n" +
+	"\badmitted\x18\b \x01(\bR\badmitted\x127\n" +
 	"\bwithheld\x18\t \x01(\x0e2\x1b.apportion.v1.KueueWithheldR\bwithheld\x12B\n" +
 	"\x0eunjudged_parts\x18\n" +
 	" \x03(\x0e2\x1b.apportion.v1.KueueUnjudgedR\runjudgedParts\x12&\n" +
-	"\ftimeout_time\x18\v \x01(\x03H\x04R\vtimeoutTime\x88\x01\x01\x123\n" +
-	"\aorigins\x18\f \x03(\v2\x19.apportion.v1.KueueOriginR\aoriginsB\x0e\n" +
-	"\f_local_queueB\x0f\n" +
+	"\ftimeout_time\x18\v \x01(\x03H\x03R\vtimeoutTime\x88\x01\x01\x123\n" +
+	"\aorigins\x18\f \x03(\v2\x19.apportion.v1.KueueOriginR\aoriginsB\x0f\n" +
 	"\r_reserve_timeB\x0f\n" +
 	"\r_requeue_timeB\x0f\n" +
 	"\r_reclaim_timeB\x0f\n" +
 	"\r_timeout_time\"5\n" +
 	"\vKueueOrigin\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x88\x03\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xef\x03\n" +
 	"\vKueuePodSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12 \n" +
 	"\tmin_count\x18\x03 \x01(\x05H\x00R\bminCount\x88\x01\x01\x12 \n" +
-	"\vreclaimable\x18\x04 \x01(\x05R\vreclaimable\x125\n" +
-	"\brequests\x18\x05 \x03(\v2\x19.apportion.v1.KueueAmountR\brequests\x12?\n" +
+	"\vreclaimable\x18\x04 \x01(\x05R\vreclaimable\x120\n" +
+	"\arequest\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12?\n" +
 	"\vtolerations\x18\x06 \x03(\v2\x1d.apportion.v1.KueueTolerationR\vtolerations\x12A\n" +
 	"\x0fselector_labels\x18\a \x03(\v2\x18.apportion.v1.KueueLabelR\x0eselectorLabels\x12B\n" +
-	"\x0eaffinity_terms\x18\b \x03(\v2\x1b.apportion.v1.KueueNodeTermR\raffinityTermsB\f\n" +
+	"\x0eaffinity_terms\x18\b \x03(\v2\x1b.apportion.v1.KueueNodeTermR\raffinityTerms\x12*\n" +
+	"\x0eadmitted_count\x18\t \x01(\x05H\x01R\radmittedCount\x88\x01\x01\x12+\n" +
+	"\x04uses\x18\n" +
+	" \x03(\v2\x17.apportion.v1.FlavorUseR\x04usesB\f\n" +
 	"\n" +
-	"_min_count\"9\n" +
-	"\vKueueAmount\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06amount\x18\x02 \x01(\x03R\x06amount\"Q\n" +
+	"_min_countB\x11\n" +
+	"\x0f_admitted_count\"\x7f\n" +
+	"\tFlavorUse\x12\x19\n" +
+	"\bnode_set\x18\x01 \x01(\tR\anodeSet\x12*\n" +
+	"\x04used\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\x04used\x12+\n" +
+	"\x11unused_dimensions\x18\x03 \x03(\rR\x10unusedDimensions\"Q\n" +
 	"\rKueueNodeTerm\x12@\n" +
 	"\vexpressions\x18\x01 \x03(\v2\x1e.apportion.v1.KueueRequirementR\vexpressions\"\\\n" +
 	"\x10KueueRequirement\x12\x10\n" +
@@ -3963,45 +3242,26 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\n" +
 	"comparison\x18\x02 \x01(\tR\n" +
 	"comparison\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\tR\x06values\"N\n" +
-	"\x0eKueueAdmission\x12<\n" +
-	"\bpod_sets\x18\x01 \x03(\v2!.apportion.v1.KueueAdmittedPodSetR\apodSets\"\x88\x01\n" +
-	"\x13KueueAdmittedPodSet\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
-	"\x05count\x18\x02 \x01(\x05H\x00R\x05count\x88\x01\x01\x128\n" +
-	"\x06usages\x18\x03 \x03(\v2 .apportion.v1.KueueFlavoredUsageR\x06usagesB\b\n" +
-	"\x06_count\"p\n" +
-	"\x12KueueFlavoredUsage\x12\x1a\n" +
-	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
-	"\x06flavor\x18\x02 \x01(\tR\x06flavor\x12\x1b\n" +
-	"\x06amount\x18\x03 \x01(\x03H\x00R\x06amount\x88\x01\x01B\t\n" +
-	"\a_amount\"\xa5\x02\n" +
+	"\x06values\x18\x03 \x03(\tR\x06values\"\x85\x02\n" +
 	"\n" +
 	"KueueShare\x126\n" +
-	"\baccounts\x18\x01 \x03(\v2\x1a.apportion.v1.KueueAccountR\baccounts\x12\x1e\n" +
-	"\n" +
-	"unweighted\x18\x02 \x01(\x01R\n" +
-	"unweighted\x12\x16\n" +
-	"\x06weight\x18\x03 \x01(\x01R\x06weight\x12\x1a\n" +
-	"\bweighted\x18\x04 \x01(\x01R\bweighted\x12\x1a\n" +
-	"\bresource\x18\x05 \x01(\tR\bresource\x12\x1c\n" +
-	"\tborrowing\x18\x06 \x01(\bR\tborrowing\x129\n" +
-	"\binactive\x18\a \x01(\x0e2\x1d.apportion.v1.KueueInactivityR\binactive\x12\x16\n" +
-	"\x06parent\x18\b \x01(\tR\x06parent\"\xf3\x01\n" +
+	"\baccounts\x18\x01 \x03(\v2\x1a.apportion.v1.KueueAccountR\baccounts\x12\x1a\n" +
+	"\bweighted\x18\x02 \x01(\x01R\bweighted\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\x12\x1c\n" +
+	"\tborrowing\x18\x04 \x01(\bR\tborrowing\x129\n" +
+	"\binactive\x18\x05 \x01(\x0e2\x1d.apportion.v1.KueueInactivityR\binactive\x12\x16\n" +
+	"\x06parent\x18\x06 \x01(\tR\x06parent\x12\x16\n" +
+	"\x06cohort\x18\a \x01(\bR\x06cohort\"\xdd\x01\n" +
 	"\fKueueAccount\x12\x16\n" +
 	"\x06flavor\x18\x01 \x01(\tR\x06flavor\x12\x1a\n" +
 	"\bresource\x18\x02 \x01(\tR\bresource\x12\x1d\n" +
-	"\anominal\x18\x03 \x01(\x03H\x00R\anominal\x88\x01\x01\x12\x14\n" +
-	"\x05quota\x18\x04 \x01(\x03R\x05quota\x12\x14\n" +
-	"\x05usage\x18\x05 \x01(\x03R\x05usage\x12\x1c\n" +
-	"\tavailable\x18\x06 \x01(\x03R\tavailable\x12\x1c\n" +
-	"\tpotential\x18\a \x01(\x03R\tpotential\x12\x1c\n" +
-	"\tborrowing\x18\b \x01(\bR\tborrowingB\n" +
+	"\anominal\x18\x03 \x01(\x01H\x00R\anominal\x88\x01\x01\x12\x14\n" +
+	"\x05usage\x18\x04 \x01(\x01R\x05usage\x12\x1c\n" +
+	"\tavailable\x18\x05 \x01(\x01R\tavailable\x12\x1c\n" +
+	"\tpotential\x18\x06 \x01(\x01R\tpotential\x12\x1c\n" +
+	"\tborrowing\x18\a \x01(\bR\tborrowingB\n" +
 	"\n" +
-	"\b_nominal\"V\n" +
-	"\x10KueueCohortShare\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
-	"\x05share\x18\x02 \x01(\v2\x18.apportion.v1.KueueShareR\x05share\"\xda\x01\n" +
+	"\b_nominal\"\xda\x01\n" +
 	"\x0fKueueLocalShare\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -4030,33 +3290,24 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\x05local\x18\x0f \x01(\v2\x1d.apportion.v1.KueueLocalShareR\x05local\x12(\n" +
 	"\rentry_penalty\x18\x10 \x01(\x01H\x01R\fentryPenalty\x88\x01\x01B\t\n" +
 	"\a_behindB\x10\n" +
-	"\x0e_entry_penalty\"\x92\x02\n" +
+	"\x0e_entry_penalty\"\xda\x01\n" +
 	"\x15KueuePodSetAssignment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12+\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x17.apportion.v1.KueueModeR\x04mode\x12;\n" +
-	"\aflavors\x18\x04 \x03(\v2!.apportion.v1.KueueAssignedFlavorR\aflavors\x126\n" +
-	"\battempts\x18\x05 \x03(\v2\x1a.apportion.v1.KueueAttemptR\battempts\x12-\n" +
-	"\x05lacks\x18\x06 \x03(\v2\x17.apportion.v1.KueueLackR\x05lacks\"\xa4\x01\n" +
+	"\aflavors\x18\x04 \x03(\v2!.apportion.v1.KueueAssignedFlavorR\aflavors\x12-\n" +
+	"\x05lacks\x18\x05 \x03(\v2\x17.apportion.v1.KueueLackR\x05lacks\"a\n" +
 	"\x13KueueAssignedFlavor\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
-	"\x06flavor\x18\x02 \x01(\tR\x06flavor\x12+\n" +
-	"\x04mode\x18\x03 \x01(\x0e2\x17.apportion.v1.KueueModeR\x04mode\x12\x16\n" +
-	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x14\n" +
-	"\x05tried\x18\x05 \x01(\x05R\x05tried\"\xdd\x01\n" +
-	"\fKueueAttempt\x12\x16\n" +
-	"\x06flavor\x18\x01 \x01(\tR\x06flavor\x12+\n" +
-	"\x04mode\x18\x02 \x01(\x0e2\x17.apportion.v1.KueueModeR\x04mode\x12\x16\n" +
-	"\x06borrow\x18\x03 \x01(\rR\x06borrow\x12@\n" +
-	"\vpossibility\x18\x04 \x01(\x0e2\x1e.apportion.v1.KueuePossibilityR\vpossibility\x12.\n" +
-	"\x05cause\x18\x05 \x01(\x0e2\x18.apportion.v1.KueueCauseR\x05cause\"\xd0\x01\n" +
+	"\x06flavor\x18\x02 \x01(\tR\x06flavor\x12\x16\n" +
+	"\x06amount\x18\x03 \x01(\x01R\x06amount\"\xd0\x01\n" +
 	"\tKueueLack\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.apportion.v1.KueueLackKindR\x04kind\x12\x16\n" +
 	"\x06flavor\x18\x02 \x01(\tR\x06flavor\x12\x1a\n" +
 	"\bresource\x18\x03 \x01(\tR\bresource\x12\x12\n" +
-	"\x04used\x18\x04 \x01(\x03R\x04used\x12\x1c\n" +
-	"\trequested\x18\x05 \x01(\x03R\trequested\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x16\n" +
+	"\x04used\x18\x04 \x01(\x01R\x04used\x12\x1c\n" +
+	"\trequested\x18\x05 \x01(\x01R\trequested\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\x01R\x05limit\x12\x16\n" +
 	"\x06detail\x18\a \x01(\tR\x06detail\"\xc4\x01\n" +
 	"\vKueueVictim\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x12\n" +
@@ -4109,12 +3360,7 @@ const file_apportion_v1_kueue_proto_rawDesc = "" +
 	"\x17KUEUE_CAUSE_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dKUEUE_CAUSE_WAITING_FOR_QUOTA\x10\x01\x12!\n" +
 	"\x1dKUEUE_CAUSE_EXCEEDS_MAX_QUOTA\x10\x02\x12\"\n" +
-	"\x1eKUEUE_CAUSE_NO_MATCHING_FLAVOR\x10\x03*\x98\x01\n" +
-	"\x10KueuePossibility\x12!\n" +
-	"\x1dKUEUE_POSSIBILITY_UNSPECIFIED\x10\x00\x12#\n" +
-	"\x1fKUEUE_POSSIBILITY_NO_CANDIDATES\x10\x01\x12\x1d\n" +
-	"\x19KUEUE_POSSIBILITY_PREEMPT\x10\x02\x12\x1d\n" +
-	"\x19KUEUE_POSSIBILITY_RECLAIM\x10\x03*\xb9\x02\n" +
+	"\x1eKUEUE_CAUSE_NO_MATCHING_FLAVOR\x10\x03*\xb9\x02\n" +
 	"\rKueueLackKind\x12\x1f\n" +
 	"\x1bKUEUE_LACK_KIND_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x1eKUEUE_LACK_KIND_FLAVOR_MISSING\x10\x01\x12\x19\n" +
@@ -4155,8 +3401,8 @@ func file_apportion_v1_kueue_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_kueue_proto_rawDescData
 }
 
-var file_apportion_v1_kueue_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_apportion_v1_kueue_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_apportion_v1_kueue_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_apportion_v1_kueue_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_apportion_v1_kueue_proto_goTypes = []any{
 	(KueueStrategy)(0),            // 0: apportion.v1.KueueStrategy
 	(KueueChoice)(0),              // 1: apportion.v1.KueueChoice
@@ -4165,112 +3411,93 @@ var file_apportion_v1_kueue_proto_goTypes = []any{
 	(KueueInactivity)(0),          // 4: apportion.v1.KueueInactivity
 	(KueueMode)(0),                // 5: apportion.v1.KueueMode
 	(KueueCause)(0),               // 6: apportion.v1.KueueCause
-	(KueuePossibility)(0),         // 7: apportion.v1.KueuePossibility
-	(KueueLackKind)(0),            // 8: apportion.v1.KueueLackKind
-	(KueueDecision)(0),            // 9: apportion.v1.KueueDecision
-	(KueueVictimReason)(0),        // 10: apportion.v1.KueueVictimReason
-	(*Kueue)(nil),                 // 11: apportion.v1.Kueue
-	(*KueueFairSharing)(nil),      // 12: apportion.v1.KueueFairSharing
-	(*KueueGates)(nil),            // 13: apportion.v1.KueueGates
-	(*KueueUsageSharing)(nil),     // 14: apportion.v1.KueueUsageSharing
-	(*KueueResourceWeight)(nil),   // 15: apportion.v1.KueueResourceWeight
-	(*KueueSnapshot)(nil),         // 16: apportion.v1.KueueSnapshot
-	(*KueueFlavor)(nil),           // 17: apportion.v1.KueueFlavor
-	(*KueueLabel)(nil),            // 18: apportion.v1.KueueLabel
-	(*KueueTaint)(nil),            // 19: apportion.v1.KueueTaint
-	(*KueueToleration)(nil),       // 20: apportion.v1.KueueToleration
-	(*KueueCohort)(nil),           // 21: apportion.v1.KueueCohort
-	(*KueueResourceGroup)(nil),    // 22: apportion.v1.KueueResourceGroup
-	(*KueueFlavorQuotas)(nil),     // 23: apportion.v1.KueueFlavorQuotas
-	(*KueueQuota)(nil),            // 24: apportion.v1.KueueQuota
-	(*KueueCheck)(nil),            // 25: apportion.v1.KueueCheck
-	(*KueueLocalQueue)(nil),       // 26: apportion.v1.KueueLocalQueue
-	(*KueueUsage)(nil),            // 27: apportion.v1.KueueUsage
-	(*KueueQueue)(nil),            // 28: apportion.v1.KueueQueue
-	(*KueuePreemption)(nil),       // 29: apportion.v1.KueuePreemption
-	(*KueueFungibility)(nil),      // 30: apportion.v1.KueueFungibility
-	(*KueueWorkload)(nil),         // 31: apportion.v1.KueueWorkload
-	(*KueueOrigin)(nil),           // 32: apportion.v1.KueueOrigin
-	(*KueuePodSet)(nil),           // 33: apportion.v1.KueuePodSet
-	(*KueueAmount)(nil),           // 34: apportion.v1.KueueAmount
-	(*KueueNodeTerm)(nil),         // 35: apportion.v1.KueueNodeTerm
-	(*KueueRequirement)(nil),      // 36: apportion.v1.KueueRequirement
-	(*KueueAdmission)(nil),        // 37: apportion.v1.KueueAdmission
-	(*KueueAdmittedPodSet)(nil),   // 38: apportion.v1.KueueAdmittedPodSet
-	(*KueueFlavoredUsage)(nil),    // 39: apportion.v1.KueueFlavoredUsage
-	(*KueueShare)(nil),            // 40: apportion.v1.KueueShare
-	(*KueueAccount)(nil),          // 41: apportion.v1.KueueAccount
-	(*KueueCohortShare)(nil),      // 42: apportion.v1.KueueCohortShare
-	(*KueueLocalShare)(nil),       // 43: apportion.v1.KueueLocalShare
-	(*KueueNomination)(nil),       // 44: apportion.v1.KueueNomination
-	(*KueuePodSetAssignment)(nil), // 45: apportion.v1.KueuePodSetAssignment
-	(*KueueAssignedFlavor)(nil),   // 46: apportion.v1.KueueAssignedFlavor
-	(*KueueAttempt)(nil),          // 47: apportion.v1.KueueAttempt
-	(*KueueLack)(nil),             // 48: apportion.v1.KueueLack
-	(*KueueVictim)(nil),           // 49: apportion.v1.KueueVictim
+	(KueueLackKind)(0),            // 7: apportion.v1.KueueLackKind
+	(KueueDecision)(0),            // 8: apportion.v1.KueueDecision
+	(KueueVictimReason)(0),        // 9: apportion.v1.KueueVictimReason
+	(*Kueue)(nil),                 // 10: apportion.v1.Kueue
+	(*KueueFairSharing)(nil),      // 11: apportion.v1.KueueFairSharing
+	(*KueueGates)(nil),            // 12: apportion.v1.KueueGates
+	(*KueueUsageSharing)(nil),     // 13: apportion.v1.KueueUsageSharing
+	(*KueueResourceWeight)(nil),   // 14: apportion.v1.KueueResourceWeight
+	(*KueueFlavor)(nil),           // 15: apportion.v1.KueueFlavor
+	(*KueueLabel)(nil),            // 16: apportion.v1.KueueLabel
+	(*KueueTaint)(nil),            // 17: apportion.v1.KueueTaint
+	(*KueueToleration)(nil),       // 18: apportion.v1.KueueToleration
+	(*Quota)(nil),                 // 19: apportion.v1.Quota
+	(*KueueCheck)(nil),            // 20: apportion.v1.KueueCheck
+	(*KueueLocalQueue)(nil),       // 21: apportion.v1.KueueLocalQueue
+	(*KueueQueue)(nil),            // 22: apportion.v1.KueueQueue
+	(*KueuePreemption)(nil),       // 23: apportion.v1.KueuePreemption
+	(*KueueFungibility)(nil),      // 24: apportion.v1.KueueFungibility
+	(*KueueWorkload)(nil),         // 25: apportion.v1.KueueWorkload
+	(*KueueOrigin)(nil),           // 26: apportion.v1.KueueOrigin
+	(*KueuePodSet)(nil),           // 27: apportion.v1.KueuePodSet
+	(*FlavorUse)(nil),             // 28: apportion.v1.FlavorUse
+	(*KueueNodeTerm)(nil),         // 29: apportion.v1.KueueNodeTerm
+	(*KueueRequirement)(nil),      // 30: apportion.v1.KueueRequirement
+	(*KueueShare)(nil),            // 31: apportion.v1.KueueShare
+	(*KueueAccount)(nil),          // 32: apportion.v1.KueueAccount
+	(*KueueLocalShare)(nil),       // 33: apportion.v1.KueueLocalShare
+	(*KueueNomination)(nil),       // 34: apportion.v1.KueueNomination
+	(*KueuePodSetAssignment)(nil), // 35: apportion.v1.KueuePodSetAssignment
+	(*KueueAssignedFlavor)(nil),   // 36: apportion.v1.KueueAssignedFlavor
+	(*KueueLack)(nil),             // 37: apportion.v1.KueueLack
+	(*KueueVictim)(nil),           // 38: apportion.v1.KueueVictim
+	(*Resource)(nil),              // 39: apportion.v1.Resource
 }
 var file_apportion_v1_kueue_proto_depIdxs = []int32{
-	12, // 0: apportion.v1.Kueue.fair_sharing:type_name -> apportion.v1.KueueFairSharing
-	13, // 1: apportion.v1.Kueue.gates:type_name -> apportion.v1.KueueGates
-	14, // 2: apportion.v1.Kueue.usage_sharing:type_name -> apportion.v1.KueueUsageSharing
+	11, // 0: apportion.v1.Kueue.fair_sharing:type_name -> apportion.v1.KueueFairSharing
+	12, // 1: apportion.v1.Kueue.gates:type_name -> apportion.v1.KueueGates
+	13, // 2: apportion.v1.Kueue.usage_sharing:type_name -> apportion.v1.KueueUsageSharing
 	0,  // 3: apportion.v1.KueueFairSharing.strategies:type_name -> apportion.v1.KueueStrategy
-	15, // 4: apportion.v1.KueueUsageSharing.weights:type_name -> apportion.v1.KueueResourceWeight
-	17, // 5: apportion.v1.KueueSnapshot.flavors:type_name -> apportion.v1.KueueFlavor
-	21, // 6: apportion.v1.KueueSnapshot.cohorts:type_name -> apportion.v1.KueueCohort
-	25, // 7: apportion.v1.KueueSnapshot.checks:type_name -> apportion.v1.KueueCheck
-	26, // 8: apportion.v1.KueueSnapshot.local_queues:type_name -> apportion.v1.KueueLocalQueue
-	18, // 9: apportion.v1.KueueFlavor.node_labels:type_name -> apportion.v1.KueueLabel
-	19, // 10: apportion.v1.KueueFlavor.taints:type_name -> apportion.v1.KueueTaint
-	20, // 11: apportion.v1.KueueFlavor.tolerations:type_name -> apportion.v1.KueueToleration
-	22, // 12: apportion.v1.KueueCohort.groups:type_name -> apportion.v1.KueueResourceGroup
-	23, // 13: apportion.v1.KueueResourceGroup.flavors:type_name -> apportion.v1.KueueFlavorQuotas
-	24, // 14: apportion.v1.KueueFlavorQuotas.resources:type_name -> apportion.v1.KueueQuota
-	27, // 15: apportion.v1.KueueLocalQueue.consumed_usages:type_name -> apportion.v1.KueueUsage
-	27, // 16: apportion.v1.KueueLocalQueue.penalty_usages:type_name -> apportion.v1.KueueUsage
-	22, // 17: apportion.v1.KueueQueue.groups:type_name -> apportion.v1.KueueResourceGroup
-	29, // 18: apportion.v1.KueueQueue.preemption:type_name -> apportion.v1.KueuePreemption
-	30, // 19: apportion.v1.KueueQueue.fungibility:type_name -> apportion.v1.KueueFungibility
-	1,  // 20: apportion.v1.KueuePreemption.reclaim_within_cohort:type_name -> apportion.v1.KueueChoice
-	1,  // 21: apportion.v1.KueuePreemption.within_cluster_queue:type_name -> apportion.v1.KueueChoice
-	33, // 22: apportion.v1.KueueWorkload.pod_sets:type_name -> apportion.v1.KueuePodSet
-	37, // 23: apportion.v1.KueueWorkload.admission:type_name -> apportion.v1.KueueAdmission
-	2,  // 24: apportion.v1.KueueWorkload.withheld:type_name -> apportion.v1.KueueWithheld
-	3,  // 25: apportion.v1.KueueWorkload.unjudged_parts:type_name -> apportion.v1.KueueUnjudged
-	32, // 26: apportion.v1.KueueWorkload.origins:type_name -> apportion.v1.KueueOrigin
-	34, // 27: apportion.v1.KueuePodSet.requests:type_name -> apportion.v1.KueueAmount
-	20, // 28: apportion.v1.KueuePodSet.tolerations:type_name -> apportion.v1.KueueToleration
-	18, // 29: apportion.v1.KueuePodSet.selector_labels:type_name -> apportion.v1.KueueLabel
-	35, // 30: apportion.v1.KueuePodSet.affinity_terms:type_name -> apportion.v1.KueueNodeTerm
-	36, // 31: apportion.v1.KueueNodeTerm.expressions:type_name -> apportion.v1.KueueRequirement
-	38, // 32: apportion.v1.KueueAdmission.pod_sets:type_name -> apportion.v1.KueueAdmittedPodSet
-	39, // 33: apportion.v1.KueueAdmittedPodSet.usages:type_name -> apportion.v1.KueueFlavoredUsage
-	41, // 34: apportion.v1.KueueShare.accounts:type_name -> apportion.v1.KueueAccount
-	4,  // 35: apportion.v1.KueueShare.inactive:type_name -> apportion.v1.KueueInactivity
-	40, // 36: apportion.v1.KueueCohortShare.share:type_name -> apportion.v1.KueueShare
-	5,  // 37: apportion.v1.KueueNomination.mode:type_name -> apportion.v1.KueueMode
-	45, // 38: apportion.v1.KueueNomination.pod_sets:type_name -> apportion.v1.KueuePodSetAssignment
-	6,  // 39: apportion.v1.KueueNomination.cause:type_name -> apportion.v1.KueueCause
-	49, // 40: apportion.v1.KueueNomination.victims:type_name -> apportion.v1.KueueVictim
-	4,  // 41: apportion.v1.KueueNomination.inactive:type_name -> apportion.v1.KueueInactivity
-	2,  // 42: apportion.v1.KueueNomination.withheld:type_name -> apportion.v1.KueueWithheld
-	3,  // 43: apportion.v1.KueueNomination.unjudged_parts:type_name -> apportion.v1.KueueUnjudged
-	9,  // 44: apportion.v1.KueueNomination.decision:type_name -> apportion.v1.KueueDecision
-	43, // 45: apportion.v1.KueueNomination.local:type_name -> apportion.v1.KueueLocalShare
-	5,  // 46: apportion.v1.KueuePodSetAssignment.mode:type_name -> apportion.v1.KueueMode
-	46, // 47: apportion.v1.KueuePodSetAssignment.flavors:type_name -> apportion.v1.KueueAssignedFlavor
-	47, // 48: apportion.v1.KueuePodSetAssignment.attempts:type_name -> apportion.v1.KueueAttempt
-	48, // 49: apportion.v1.KueuePodSetAssignment.lacks:type_name -> apportion.v1.KueueLack
-	5,  // 50: apportion.v1.KueueAssignedFlavor.mode:type_name -> apportion.v1.KueueMode
-	5,  // 51: apportion.v1.KueueAttempt.mode:type_name -> apportion.v1.KueueMode
-	7,  // 52: apportion.v1.KueueAttempt.possibility:type_name -> apportion.v1.KueuePossibility
-	6,  // 53: apportion.v1.KueueAttempt.cause:type_name -> apportion.v1.KueueCause
-	8,  // 54: apportion.v1.KueueLack.kind:type_name -> apportion.v1.KueueLackKind
-	10, // 55: apportion.v1.KueueVictim.reason:type_name -> apportion.v1.KueueVictimReason
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	14, // 4: apportion.v1.KueueUsageSharing.weights:type_name -> apportion.v1.KueueResourceWeight
+	16, // 5: apportion.v1.KueueFlavor.node_labels:type_name -> apportion.v1.KueueLabel
+	17, // 6: apportion.v1.KueueFlavor.taints:type_name -> apportion.v1.KueueTaint
+	18, // 7: apportion.v1.KueueFlavor.tolerations:type_name -> apportion.v1.KueueToleration
+	39, // 8: apportion.v1.Quota.nominal:type_name -> apportion.v1.Resource
+	39, // 9: apportion.v1.Quota.borrowing_limit:type_name -> apportion.v1.Resource
+	39, // 10: apportion.v1.Quota.lending_limit:type_name -> apportion.v1.Resource
+	39, // 11: apportion.v1.KueueLocalQueue.consumed:type_name -> apportion.v1.Resource
+	39, // 12: apportion.v1.KueueLocalQueue.penalty:type_name -> apportion.v1.Resource
+	19, // 13: apportion.v1.KueueQueue.quotas:type_name -> apportion.v1.Quota
+	23, // 14: apportion.v1.KueueQueue.preemption:type_name -> apportion.v1.KueuePreemption
+	24, // 15: apportion.v1.KueueQueue.fungibility:type_name -> apportion.v1.KueueFungibility
+	20, // 16: apportion.v1.KueueQueue.checks:type_name -> apportion.v1.KueueCheck
+	21, // 17: apportion.v1.KueueQueue.local_queues:type_name -> apportion.v1.KueueLocalQueue
+	1,  // 18: apportion.v1.KueuePreemption.reclaim_within_cohort:type_name -> apportion.v1.KueueChoice
+	1,  // 19: apportion.v1.KueuePreemption.within_cluster_queue:type_name -> apportion.v1.KueueChoice
+	27, // 20: apportion.v1.KueueWorkload.pod_sets:type_name -> apportion.v1.KueuePodSet
+	2,  // 21: apportion.v1.KueueWorkload.withheld:type_name -> apportion.v1.KueueWithheld
+	3,  // 22: apportion.v1.KueueWorkload.unjudged_parts:type_name -> apportion.v1.KueueUnjudged
+	26, // 23: apportion.v1.KueueWorkload.origins:type_name -> apportion.v1.KueueOrigin
+	39, // 24: apportion.v1.KueuePodSet.request:type_name -> apportion.v1.Resource
+	18, // 25: apportion.v1.KueuePodSet.tolerations:type_name -> apportion.v1.KueueToleration
+	16, // 26: apportion.v1.KueuePodSet.selector_labels:type_name -> apportion.v1.KueueLabel
+	29, // 27: apportion.v1.KueuePodSet.affinity_terms:type_name -> apportion.v1.KueueNodeTerm
+	28, // 28: apportion.v1.KueuePodSet.uses:type_name -> apportion.v1.FlavorUse
+	39, // 29: apportion.v1.FlavorUse.used:type_name -> apportion.v1.Resource
+	30, // 30: apportion.v1.KueueNodeTerm.expressions:type_name -> apportion.v1.KueueRequirement
+	32, // 31: apportion.v1.KueueShare.accounts:type_name -> apportion.v1.KueueAccount
+	4,  // 32: apportion.v1.KueueShare.inactive:type_name -> apportion.v1.KueueInactivity
+	5,  // 33: apportion.v1.KueueNomination.mode:type_name -> apportion.v1.KueueMode
+	35, // 34: apportion.v1.KueueNomination.pod_sets:type_name -> apportion.v1.KueuePodSetAssignment
+	6,  // 35: apportion.v1.KueueNomination.cause:type_name -> apportion.v1.KueueCause
+	38, // 36: apportion.v1.KueueNomination.victims:type_name -> apportion.v1.KueueVictim
+	4,  // 37: apportion.v1.KueueNomination.inactive:type_name -> apportion.v1.KueueInactivity
+	2,  // 38: apportion.v1.KueueNomination.withheld:type_name -> apportion.v1.KueueWithheld
+	3,  // 39: apportion.v1.KueueNomination.unjudged_parts:type_name -> apportion.v1.KueueUnjudged
+	8,  // 40: apportion.v1.KueueNomination.decision:type_name -> apportion.v1.KueueDecision
+	33, // 41: apportion.v1.KueueNomination.local:type_name -> apportion.v1.KueueLocalShare
+	5,  // 42: apportion.v1.KueuePodSetAssignment.mode:type_name -> apportion.v1.KueueMode
+	36, // 43: apportion.v1.KueuePodSetAssignment.flavors:type_name -> apportion.v1.KueueAssignedFlavor
+	37, // 44: apportion.v1.KueuePodSetAssignment.lacks:type_name -> apportion.v1.KueueLack
+	7,  // 45: apportion.v1.KueueLack.kind:type_name -> apportion.v1.KueueLackKind
+	9,  // 46: apportion.v1.KueueVictim.reason:type_name -> apportion.v1.KueueVictimReason
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_kueue_proto_init() }
@@ -4278,25 +3505,23 @@ func file_apportion_v1_kueue_proto_init() {
 	if File_apportion_v1_kueue_proto != nil {
 		return
 	}
+	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_kueue_proto_msgTypes[2].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[10].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[11].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[15].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[17].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[18].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[20].OneofWrappers = []any{}
 	file_apportion_v1_kueue_proto_msgTypes[22].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[27].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[28].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[30].OneofWrappers = []any{}
-	file_apportion_v1_kueue_proto_msgTypes[33].OneofWrappers = []any{}
+	file_apportion_v1_kueue_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_kueue_proto_rawDesc), len(file_apportion_v1_kueue_proto_rawDesc)),
-			NumEnums:      11,
-			NumMessages:   39,
+			NumEnums:      10,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -379,87 +379,6 @@ func (m *KueueResourceWeight) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *KueueSnapshot) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueSnapshot) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueSnapshot) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.LocalQueues) > 0 {
-		for iNdEx := len(m.LocalQueues) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.LocalQueues[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x22
-		}
-	}
-	if len(m.Checks) > 0 {
-		for iNdEx := len(m.Checks) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Checks[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x1a
-		}
-	}
-	if len(m.Cohorts) > 0 {
-		for iNdEx := len(m.Cohorts) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Cohorts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x12
-		}
-	}
-	if len(m.Flavors) > 0 {
-		for iNdEx := len(m.Flavors) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Flavors[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
 func (m *KueueFlavor) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -499,7 +418,7 @@ func (m *KueueFlavor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x22
+			dAtA[i] = 0x1a
 		}
 	}
 	if len(m.Taints) > 0 {
@@ -511,7 +430,7 @@ func (m *KueueFlavor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x1a
+			dAtA[i] = 0x12
 		}
 	}
 	if len(m.NodeLabels) > 0 {
@@ -523,15 +442,8 @@ func (m *KueueFlavor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x12
+			dAtA[i] = 0xa
 		}
-	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
-		i--
-		dAtA[i] = 0xa
 	}
 	return len(dAtA) - i, nil
 }
@@ -698,7 +610,7 @@ func (m *KueueToleration) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *KueueCohort) MarshalVT() (dAtA []byte, err error) {
+func (m *Quota) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -711,183 +623,12 @@ func (m *KueueCohort) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *KueueCohort) MarshalToVT(dAtA []byte) (int, error) {
+func (m *Quota) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *KueueCohort) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.Groups) > 0 {
-		for iNdEx := len(m.Groups) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Groups[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x22
-		}
-	}
-	if m.Weight != nil {
-		i -= 8
-		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.Weight))))
-		i--
-		dAtA[i] = 0x19
-	}
-	if len(m.Parent) > 0 {
-		i -= len(m.Parent)
-		copy(dAtA[i:], m.Parent)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Parent)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *KueueResourceGroup) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueResourceGroup) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueResourceGroup) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.Flavors) > 0 {
-		for iNdEx := len(m.Flavors) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Flavors[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x12
-		}
-	}
-	if len(m.CoveredResources) > 0 {
-		for iNdEx := len(m.CoveredResources) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.CoveredResources[iNdEx])
-			copy(dAtA[i:], m.CoveredResources[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.CoveredResources[iNdEx])))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *KueueFlavorQuotas) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueFlavorQuotas) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueFlavorQuotas) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.Resources) > 0 {
-		for iNdEx := len(m.Resources) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Resources[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x12
-		}
-	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *KueueQuota) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueQuota) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueQuota) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *Quota) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -900,24 +641,39 @@ func (m *KueueQuota) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		copy(dAtA[i:], m.unknownFields)
 	}
 	if m.LendingLimit != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.LendingLimit))
+		size, err := m.LendingLimit.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x20
+		dAtA[i] = 0x22
 	}
 	if m.BorrowingLimit != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.BorrowingLimit))
+		size, err := m.BorrowingLimit.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x18
+		dAtA[i] = 0x1a
 	}
-	if m.Nominal != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Nominal))
+	if m.Nominal != nil {
+		size, err := m.Nominal.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x10
+		dAtA[i] = 0x12
 	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
+	if len(m.NodeSet) > 0 {
+		i -= len(m.NodeSet)
+		copy(dAtA[i:], m.NodeSet)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.NodeSet)))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -954,9 +710,9 @@ func (m *KueueCheck) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Active {
+	if m.Active != nil {
 		i--
-		if m.Active {
+		if *m.Active {
 			dAtA[i] = 1
 		} else {
 			dAtA[i] = 0
@@ -1004,93 +760,36 @@ func (m *KueueLocalQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.PenaltyUsages) > 0 {
-		for iNdEx := len(m.PenaltyUsages) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.PenaltyUsages[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x2a
+	if m.Penalty != nil {
+		size, err := m.Penalty.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x22
 	}
-	if len(m.ConsumedUsages) > 0 {
-		for iNdEx := len(m.ConsumedUsages) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.ConsumedUsages[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x22
+	if m.Consumed != nil {
+		size, err := m.Consumed.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x1a
 	}
 	if m.Weight != nil {
 		i -= 8
 		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.Weight))))
 		i--
-		dAtA[i] = 0x19
-	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if len(m.Namespace) > 0 {
-		i -= len(m.Namespace)
-		copy(dAtA[i:], m.Namespace)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Namespace)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *KueueUsage) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueUsage) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueUsage) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Amount != 0 {
-		i -= 8
-		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Amount))))
-		i--
 		dAtA[i] = 0x11
 	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
+	if len(m.Owner) > 0 {
+		i -= len(m.Owner)
+		copy(dAtA[i:], m.Owner)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Owner)))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -1127,6 +826,18 @@ func (m *KueueQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.LocalQueues) > 0 {
+		for iNdEx := len(m.LocalQueues) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.LocalQueues[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x52
+		}
+	}
 	if m.Strict {
 		i--
 		if m.Strict {
@@ -1149,9 +860,12 @@ func (m *KueueQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	}
 	if len(m.Checks) > 0 {
 		for iNdEx := len(m.Checks) - 1; iNdEx >= 0; iNdEx-- {
-			i -= len(m.Checks[iNdEx])
-			copy(dAtA[i:], m.Checks[iNdEx])
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Checks[iNdEx])))
+			size, err := m.Checks[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
 			dAtA[i] = 0x3a
 		}
@@ -1186,9 +900,9 @@ func (m *KueueQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x22
 	}
-	if len(m.Groups) > 0 {
-		for iNdEx := len(m.Groups) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Groups[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Quotas) > 0 {
+		for iNdEx := len(m.Quotas) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Quotas[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1204,12 +918,15 @@ func (m *KueueQueue) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x11
 	}
-	if len(m.Cohort) > 0 {
-		i -= len(m.Cohort)
-		copy(dAtA[i:], m.Cohort)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Cohort)))
+	if m.Cohort {
 		i--
-		dAtA[i] = 0xa
+		if m.Cohort {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x8
 	}
 	return len(dAtA) - i, nil
 }
@@ -1408,15 +1125,15 @@ func (m *KueueWorkload) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x48
 	}
-	if m.Admission != nil {
-		size, err := m.Admission.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+	if m.Admitted {
 		i--
-		dAtA[i] = 0x42
+		if m.Admitted {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x40
 	}
 	if len(m.PodSets) > 0 {
 		for iNdEx := len(m.PodSets) - 1; iNdEx >= 0; iNdEx-- {
@@ -1460,10 +1177,12 @@ func (m *KueueWorkload) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x10
 	}
-	if m.LocalQueue != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.LocalQueue))
+	if len(m.LocalQueue) > 0 {
+		i -= len(m.LocalQueue)
+		copy(dAtA[i:], m.LocalQueue)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.LocalQueue)))
 		i--
-		dAtA[i] = 0x8
+		dAtA[i] = 0xa
 	}
 	return len(dAtA) - i, nil
 }
@@ -1545,6 +1264,23 @@ func (m *KueuePodSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Uses) > 0 {
+		for iNdEx := len(m.Uses) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Uses[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x52
+		}
+	}
+	if m.AdmittedCount != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.AdmittedCount))
+		i--
+		dAtA[i] = 0x48
+	}
 	if len(m.AffinityTerms) > 0 {
 		for iNdEx := len(m.AffinityTerms) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.AffinityTerms[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -1581,17 +1317,15 @@ func (m *KueuePodSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x32
 		}
 	}
-	if len(m.Requests) > 0 {
-		for iNdEx := len(m.Requests) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Requests[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x2a
+	if m.Request != nil {
+		size, err := m.Request.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
 		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x2a
 	}
 	if m.Reclaimable != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Reclaimable))
@@ -1618,7 +1352,7 @@ func (m *KueuePodSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *KueueAmount) MarshalVT() (dAtA []byte, err error) {
+func (m *FlavorUse) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -1631,12 +1365,12 @@ func (m *KueueAmount) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *KueueAmount) MarshalToVT(dAtA []byte) (int, error) {
+func (m *FlavorUse) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *KueueAmount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *FlavorUse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -1648,15 +1382,40 @@ func (m *KueueAmount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Amount != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Amount))
+	if len(m.UnusedDimensions) > 0 {
+		var pksize2 int
+		for _, num := range m.UnusedDimensions {
+			pksize2 += protohelpers.SizeOfVarint(uint64(num))
+		}
+		i -= pksize2
+		j1 := i
+		for _, num := range m.UnusedDimensions {
+			for num >= 1<<7 {
+				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j1++
+			}
+			dAtA[j1] = uint8(num)
+			j1++
+		}
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
 		i--
-		dAtA[i] = 0x10
+		dAtA[i] = 0x1a
 	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
+	if m.Used != nil {
+		size, err := m.Used.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.NodeSet) > 0 {
+		i -= len(m.NodeSet)
+		copy(dAtA[i:], m.NodeSet)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.NodeSet)))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -1764,160 +1523,6 @@ func (m *KueueRequirement) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *KueueAdmission) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueAdmission) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueAdmission) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.PodSets) > 0 {
-		for iNdEx := len(m.PodSets) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.PodSets[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *KueueAdmittedPodSet) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueAdmittedPodSet) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueAdmittedPodSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.Usages) > 0 {
-		for iNdEx := len(m.Usages) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Usages[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x1a
-		}
-	}
-	if m.Count != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Count))
-		i--
-		dAtA[i] = 0x10
-	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *KueueFlavoredUsage) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueFlavoredUsage) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueFlavoredUsage) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Amount != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Amount))
-		i--
-		dAtA[i] = 0x18
-	}
-	if len(m.Flavor) > 0 {
-		i -= len(m.Flavor)
-		copy(dAtA[i:], m.Flavor)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Flavor)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if len(m.Resource) > 0 {
-		i -= len(m.Resource)
-		copy(dAtA[i:], m.Resource)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Resource)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
 func (m *KueueShare) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -1948,17 +1553,27 @@ func (m *KueueShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Cohort {
+		i--
+		if m.Cohort {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x38
+	}
 	if len(m.Parent) > 0 {
 		i -= len(m.Parent)
 		copy(dAtA[i:], m.Parent)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Parent)))
 		i--
-		dAtA[i] = 0x42
+		dAtA[i] = 0x32
 	}
 	if m.Inactive != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Inactive))
 		i--
-		dAtA[i] = 0x38
+		dAtA[i] = 0x28
 	}
 	if m.Borrowing {
 		i--
@@ -1968,30 +1583,18 @@ func (m *KueueShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0
 		}
 		i--
-		dAtA[i] = 0x30
+		dAtA[i] = 0x20
 	}
 	if len(m.Resource) > 0 {
 		i -= len(m.Resource)
 		copy(dAtA[i:], m.Resource)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Resource)))
 		i--
-		dAtA[i] = 0x2a
+		dAtA[i] = 0x1a
 	}
 	if m.Weighted != 0 {
 		i -= 8
 		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Weighted))))
-		i--
-		dAtA[i] = 0x21
-	}
-	if m.Weight != 0 {
-		i -= 8
-		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Weight))))
-		i--
-		dAtA[i] = 0x19
-	}
-	if m.Unweighted != 0 {
-		i -= 8
-		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Unweighted))))
 		i--
 		dAtA[i] = 0x11
 	}
@@ -2048,32 +1651,31 @@ func (m *KueueAccount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0
 		}
 		i--
-		dAtA[i] = 0x40
-	}
-	if m.Potential != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Potential))
-		i--
 		dAtA[i] = 0x38
 	}
-	if m.Available != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Available))
+	if m.Potential != 0 {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Potential))))
 		i--
-		dAtA[i] = 0x30
+		dAtA[i] = 0x31
+	}
+	if m.Available != 0 {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Available))))
+		i--
+		dAtA[i] = 0x29
 	}
 	if m.Usage != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Usage))
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Usage))))
 		i--
-		dAtA[i] = 0x28
-	}
-	if m.Quota != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Quota))
-		i--
-		dAtA[i] = 0x20
+		dAtA[i] = 0x21
 	}
 	if m.Nominal != nil {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Nominal))
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(*m.Nominal))))
 		i--
-		dAtA[i] = 0x18
+		dAtA[i] = 0x19
 	}
 	if len(m.Resource) > 0 {
 		i -= len(m.Resource)
@@ -2086,56 +1688,6 @@ func (m *KueueAccount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.Flavor)
 		copy(dAtA[i:], m.Flavor)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Flavor)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *KueueCohortShare) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueCohortShare) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueCohortShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Share != nil {
-		size, err := m.Share.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x12
-	}
-	if len(m.Name) > 0 {
-		i -= len(m.Name)
-		copy(dAtA[i:], m.Name)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Name)))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -2427,18 +1979,6 @@ func (m *KueuePodSetAssignment) MarshalToSizedBufferVT(dAtA []byte) (int, error)
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x32
-		}
-	}
-	if len(m.Attempts) > 0 {
-		for iNdEx := len(m.Attempts) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Attempts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
 			dAtA[i] = 0x2a
 		}
 	}
@@ -2504,20 +2044,11 @@ func (m *KueueAssignedFlavor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Tried != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Tried))
-		i--
-		dAtA[i] = 0x28
-	}
 	if m.Amount != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Amount))
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Amount))))
 		i--
-		dAtA[i] = 0x20
-	}
-	if m.Mode != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Mode))
-		i--
-		dAtA[i] = 0x18
+		dAtA[i] = 0x19
 	}
 	if len(m.Flavor) > 0 {
 		i -= len(m.Flavor)
@@ -2530,66 +2061,6 @@ func (m *KueueAssignedFlavor) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.Resource)
 		copy(dAtA[i:], m.Resource)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Resource)))
-		i--
-		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *KueueAttempt) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *KueueAttempt) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *KueueAttempt) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Cause != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Cause))
-		i--
-		dAtA[i] = 0x28
-	}
-	if m.Possibility != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Possibility))
-		i--
-		dAtA[i] = 0x20
-	}
-	if m.Borrow != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Borrow))
-		i--
-		dAtA[i] = 0x18
-	}
-	if m.Mode != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Mode))
-		i--
-		dAtA[i] = 0x10
-	}
-	if len(m.Flavor) > 0 {
-		i -= len(m.Flavor)
-		copy(dAtA[i:], m.Flavor)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Flavor)))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -2634,19 +2105,22 @@ func (m *KueueLack) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		dAtA[i] = 0x3a
 	}
 	if m.Limit != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Limit))
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Limit))))
 		i--
-		dAtA[i] = 0x30
+		dAtA[i] = 0x31
 	}
 	if m.Requested != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Requested))
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Requested))))
 		i--
-		dAtA[i] = 0x28
+		dAtA[i] = 0x29
 	}
 	if m.Used != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Used))
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(math.Float64bits(float64(m.Used))))
 		i--
-		dAtA[i] = 0x20
+		dAtA[i] = 0x21
 	}
 	if len(m.Resource) > 0 {
 		i -= len(m.Resource)
@@ -2866,50 +2340,12 @@ func (m *KueueResourceWeight) SizeVT() (n int) {
 	return n
 }
 
-func (m *KueueSnapshot) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Flavors) > 0 {
-		for _, e := range m.Flavors {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	if len(m.Cohorts) > 0 {
-		for _, e := range m.Cohorts {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	if len(m.Checks) > 0 {
-		for _, e := range m.Checks {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	if len(m.LocalQueues) > 0 {
-		for _, e := range m.LocalQueues {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
 func (m *KueueFlavor) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	l = len(m.Name)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
 	if len(m.NodeLabels) > 0 {
 		for _, e := range m.NodeLabels {
 			l = e.SizeVT()
@@ -2998,93 +2434,27 @@ func (m *KueueToleration) SizeVT() (n int) {
 	return n
 }
 
-func (m *KueueCohort) SizeVT() (n int) {
+func (m *Quota) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	l = len(m.Name)
+	l = len(m.NodeSet)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	l = len(m.Parent)
-	if l > 0 {
+	if m.Nominal != nil {
+		l = m.Nominal.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Weight != nil {
-		n += 9
-	}
-	if len(m.Groups) > 0 {
-		for _, e := range m.Groups {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *KueueResourceGroup) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.CoveredResources) > 0 {
-		for _, s := range m.CoveredResources {
-			l = len(s)
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	if len(m.Flavors) > 0 {
-		for _, e := range m.Flavors {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *KueueFlavorQuotas) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Name)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if len(m.Resources) > 0 {
-		for _, e := range m.Resources {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *KueueQuota) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Name)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Nominal != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Nominal))
 	}
 	if m.BorrowingLimit != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.BorrowingLimit))
+		l = m.BorrowingLimit.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.LendingLimit != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.LendingLimit))
+		l = m.LendingLimit.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3100,7 +2470,7 @@ func (m *KueueCheck) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Active {
+	if m.Active != nil {
 		n += 2
 	}
 	n += len(m.unknownFields)
@@ -3113,45 +2483,20 @@ func (m *KueueLocalQueue) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	l = len(m.Namespace)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	l = len(m.Name)
+	l = len(m.Owner)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.Weight != nil {
 		n += 9
 	}
-	if len(m.ConsumedUsages) > 0 {
-		for _, e := range m.ConsumedUsages {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	if len(m.PenaltyUsages) > 0 {
-		for _, e := range m.PenaltyUsages {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *KueueUsage) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Name)
-	if l > 0 {
+	if m.Consumed != nil {
+		l = m.Consumed.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Amount != 0 {
-		n += 9
+	if m.Penalty != nil {
+		l = m.Penalty.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3163,15 +2508,14 @@ func (m *KueueQueue) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	l = len(m.Cohort)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	if m.Cohort {
+		n += 2
 	}
 	if m.Weight != nil {
 		n += 9
 	}
-	if len(m.Groups) > 0 {
-		for _, e := range m.Groups {
+	if len(m.Quotas) > 0 {
+		for _, e := range m.Quotas {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -3188,8 +2532,8 @@ func (m *KueueQueue) SizeVT() (n int) {
 		n += 2
 	}
 	if len(m.Checks) > 0 {
-		for _, s := range m.Checks {
-			l = len(s)
+		for _, e := range m.Checks {
+			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
@@ -3198,6 +2542,12 @@ func (m *KueueQueue) SizeVT() (n int) {
 	}
 	if m.Strict {
 		n += 2
+	}
+	if len(m.LocalQueues) > 0 {
+		for _, e := range m.LocalQueues {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3250,8 +2600,9 @@ func (m *KueueWorkload) SizeVT() (n int) {
 	}
 	var l int
 	_ = l
-	if m.LocalQueue != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.LocalQueue))
+	l = len(m.LocalQueue)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.PriorityBoost != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.PriorityBoost))
@@ -3274,9 +2625,8 @@ func (m *KueueWorkload) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if m.Admission != nil {
-		l = m.Admission.SizeVT()
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	if m.Admitted {
+		n += 2
 	}
 	if m.Withheld != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Withheld))
@@ -3338,11 +2688,9 @@ func (m *KueuePodSet) SizeVT() (n int) {
 	if m.Reclaimable != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Reclaimable))
 	}
-	if len(m.Requests) > 0 {
-		for _, e := range m.Requests {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
+	if m.Request != nil {
+		l = m.Request.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if len(m.Tolerations) > 0 {
 		for _, e := range m.Tolerations {
@@ -3362,22 +2710,39 @@ func (m *KueuePodSet) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if m.AdmittedCount != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.AdmittedCount))
+	}
+	if len(m.Uses) > 0 {
+		for _, e := range m.Uses {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
 	n += len(m.unknownFields)
 	return n
 }
 
-func (m *KueueAmount) SizeVT() (n int) {
+func (m *FlavorUse) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	l = len(m.Name)
+	l = len(m.NodeSet)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Amount != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Amount))
+	if m.Used != nil {
+		l = m.Used.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if len(m.UnusedDimensions) > 0 {
+		l = 0
+		for _, e := range m.UnusedDimensions {
+			l += protohelpers.SizeOfVarint(uint64(e))
+		}
+		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3423,66 +2788,6 @@ func (m *KueueRequirement) SizeVT() (n int) {
 	return n
 }
 
-func (m *KueueAdmission) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.PodSets) > 0 {
-		for _, e := range m.PodSets {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *KueueAdmittedPodSet) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Name)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Count != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Count))
-	}
-	if len(m.Usages) > 0 {
-		for _, e := range m.Usages {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *KueueFlavoredUsage) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Resource)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	l = len(m.Flavor)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Amount != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Amount))
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
 func (m *KueueShare) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -3494,12 +2799,6 @@ func (m *KueueShare) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
-	}
-	if m.Unweighted != 0 {
-		n += 9
-	}
-	if m.Weight != 0 {
-		n += 9
 	}
 	if m.Weighted != 0 {
 		n += 9
@@ -3517,6 +2816,9 @@ func (m *KueueShare) SizeVT() (n int) {
 	l = len(m.Parent)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Cohort {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3537,40 +2839,19 @@ func (m *KueueAccount) SizeVT() (n int) {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.Nominal != nil {
-		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Nominal))
-	}
-	if m.Quota != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Quota))
+		n += 9
 	}
 	if m.Usage != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Usage))
+		n += 9
 	}
 	if m.Available != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Available))
+		n += 9
 	}
 	if m.Potential != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Potential))
+		n += 9
 	}
 	if m.Borrowing {
 		n += 2
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *KueueCohortShare) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Name)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Share != nil {
-		l = m.Share.SizeVT()
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3705,12 +2986,6 @@ func (m *KueuePodSetAssignment) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Attempts) > 0 {
-		for _, e := range m.Attempts {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
 	if len(m.Lacks) > 0 {
 		for _, e := range m.Lacks {
 			l = e.SizeVT()
@@ -3735,40 +3010,8 @@ func (m *KueueAssignedFlavor) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Mode != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Mode))
-	}
 	if m.Amount != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Amount))
-	}
-	if m.Tried != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Tried))
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *KueueAttempt) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	l = len(m.Flavor)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Mode != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Mode))
-	}
-	if m.Borrow != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Borrow))
-	}
-	if m.Possibility != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Possibility))
-	}
-	if m.Cause != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Cause))
+		n += 9
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3792,13 +3035,13 @@ func (m *KueueLack) SizeVT() (n int) {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if m.Used != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Used))
+		n += 9
 	}
 	if m.Requested != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Requested))
+		n += 9
 	}
 	if m.Limit != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Limit))
+		n += 9
 	}
 	l = len(m.Detail)
 	if l > 0 {

@@ -567,10 +567,8 @@ type Snapshot struct {
 	LeftOuts []*LeftOut `protobuf:"bytes,20,rep,name=left_outs,json=leftOuts,proto3" json:"left_outs,omitempty"`
 	// What past usage means here, for the policy `fair`. Absent: usage, budgets and owners are ignored.
 	Memory *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
-	// For the plugin `kueue`. Absent: no flavors, cohorts and checks.
-	Kueue *KueueSnapshot `protobuf:"bytes,22,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	// Placement constraints that depend on other pods. Absent: none.
-	Pods          *PodRules `protobuf:"bytes,23,opt,name=pods,proto3" json:"pods,omitempty"`
+	Pods          *PodRules `protobuf:"bytes,22,opt,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -671,13 +669,6 @@ func (x *Snapshot) GetLeftOuts() []*LeftOut {
 func (x *Snapshot) GetMemory() *Memory {
 	if x != nil {
 		return x.Memory
-	}
-	return nil
-}
-
-func (x *Snapshot) GetKueue() *KueueSnapshot {
-	if x != nil {
-		return x.Kueue
 	}
 	return nil
 }
@@ -948,7 +939,9 @@ type NodeSet struct {
 	ToleratesCordon bool `protobuf:"varint,5,opt,name=tolerates_cordon,json=toleratesCordon,proto3" json:"tolerates_cordon,omitempty"`
 	// The rule goes by what each node has for itself, such as its name or `kubernetes.io/hostname`, also where it is a volume on one node.
 	// No node that is added is in the set, whatever node it is like.
-	Fixed         bool `protobuf:"varint,6,opt,name=fixed,proto3" json:"fixed,omitempty"`
+	Fixed bool `protobuf:"varint,6,opt,name=fixed,proto3" json:"fixed,omitempty"`
+	// For the plugin `kueue`: the set is a flavor, by which queues have quotas. Its nodes need not be listed. Absent: it is none.
+	Flavor        *KueueFlavor `protobuf:"bytes,7,opt,name=flavor,proto3" json:"flavor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1023,6 +1016,13 @@ func (x *NodeSet) GetFixed() bool {
 		return x.Fixed
 	}
 	return false
+}
+
+func (x *NodeSet) GetFlavor() *KueueFlavor {
+	if x != nil {
+		return x.Flavor
+	}
+	return nil
 }
 
 // NodeExclusion is one reason why nodes are not in a set.
@@ -1362,10 +1362,10 @@ func (x *NodeUnschedulable) GetDetail() string {
 // Queue shares the cluster with its siblings.
 type Queue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique, not empty.
+	// Unique, not empty. A Cohort of Kueue whose name a ClusterQueue has is `cohort/NAME` (docs/kueue.md).
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Name of the parent queue. Empty: a child of `root`. Ignored for `root` itself. Only hierarchical policies use it; they refuse a tree
-	// with a missing parent or a cycle, but such a tree is not an error.
+	// with a missing parent or a cycle, but such a tree is not an error. `kueue`: the cohort, see KueueQueue.
 	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Proportional weight, at most 2147483647. Absent: 1. 0 is valid and means no weight.
 	Weight *uint32 `protobuf:"varint,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
@@ -1394,7 +1394,7 @@ type Queue struct {
 	Budget *Budget `protobuf:"bytes,14,opt,name=budget,proto3" json:"budget,omitempty"`
 	// For `fair`, with `Snapshot.memory`: usage of the owners of jobs, for a queue without children. In any order.
 	Owners []*OwnerUsage `protobuf:"bytes,15,rep,name=owners,proto3" json:"owners,omitempty"`
-	// For the plugin `kueue`. Absent: a queue without quota.
+	// For the plugin `kueue`. Absent: a ClusterQueue without quota.
 	Kueue *KueueQueue `protobuf:"bytes,16,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	// For `fair` with turns: what the queue was entitled to, decayed as `usage` is. Absent: not known, and the queue has no turn beyond its line.
 	Entitled *Usage `protobuf:"bytes,17,opt,name=entitled,proto3" json:"entitled,omitempty"`
@@ -2571,7 +2571,7 @@ var File_apportion_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\"\xfa\x03\n" +
+	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\"\xc7\x03\n" +
 	"\bSnapshot\x12\x13\n" +
 	"\x05as_of\x18\x01 \x01(\x03R\x04asOf\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1e\n" +
@@ -2584,9 +2584,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x05total\x18\a \x01(\v2\x16.apportion.v1.ResourceR\x05total\x122\n" +
 	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x122\n" +
 	"\tleft_outs\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\bleftOuts\x12,\n" +
-	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x121\n" +
-	"\x05kueue\x18\x16 \x01(\v2\x1b.apportion.v1.KueueSnapshotR\x05kueue\x12*\n" +
-	"\x04pods\x18\x17 \x01(\v2\x16.apportion.v1.PodRulesR\x04pods\"\x9c\x01\n" +
+	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x12*\n" +
+	"\x04pods\x18\x16 \x01(\v2\x16.apportion.v1.PodRulesR\x04pods\"\x9c\x01\n" +
 	"\x06Memory\x12#\n" +
 	"\repoch_seconds\x18\x01 \x01(\x03R\fepochSeconds\x12(\n" +
 	"\x10half_life_epochs\x18\x02 \x01(\rR\x0ehalfLifeEpochs\x12\x14\n" +
@@ -2605,7 +2604,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x03job\x18\x05 \x01(\tR\x03job\x12\x1c\n" +
 	"\tscheduler\x18\x06 \x01(\tR\tscheduler\x12\x12\n" +
 	"\x04kind\x18\a \x01(\tR\x04kind\x12\x16\n" +
-	"\x06detail\x18\b \x01(\tR\x06detail\"\xc5\x01\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\"\xf8\x01\n" +
 	"\aNodeSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
@@ -2614,7 +2613,8 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"exclusions\x18\x04 \x03(\v2\x1b.apportion.v1.NodeExclusionR\n" +
 	"exclusions\x12)\n" +
 	"\x10tolerates_cordon\x18\x05 \x01(\bR\x0ftoleratesCordon\x12\x14\n" +
-	"\x05fixed\x18\x06 \x01(\bR\x05fixed\"l\n" +
+	"\x05fixed\x18\x06 \x01(\bR\x05fixed\x121\n" +
+	"\x06flavor\x18\a \x01(\v2\x19.apportion.v1.KueueFlavorR\x06flavor\"l\n" +
 	"\rNodeExclusion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
@@ -2862,8 +2862,8 @@ var file_apportion_v1_snapshot_proto_goTypes = []any{
 	(*Task)(nil),               // 28: apportion.v1.Task
 	(*TaskDetail)(nil),         // 29: apportion.v1.TaskDetail
 	(*Resource)(nil),           // 30: apportion.v1.Resource
-	(*KueueSnapshot)(nil),      // 31: apportion.v1.KueueSnapshot
-	(*PodRules)(nil),           // 32: apportion.v1.PodRules
+	(*PodRules)(nil),           // 31: apportion.v1.PodRules
+	(*KueueFlavor)(nil),        // 32: apportion.v1.KueueFlavor
 	(*KueueQueue)(nil),         // 33: apportion.v1.KueueQueue
 	(*KueueWorkload)(nil),      // 34: apportion.v1.KueueWorkload
 }
@@ -2875,11 +2875,11 @@ var file_apportion_v1_snapshot_proto_depIdxs = []int32{
 	12, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
 	11, // 5: apportion.v1.Snapshot.left_outs:type_name -> apportion.v1.LeftOut
 	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
-	31, // 7: apportion.v1.Snapshot.kueue:type_name -> apportion.v1.KueueSnapshot
-	32, // 8: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
-	10, // 9: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
-	0,  // 10: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
-	13, // 11: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
+	31, // 7: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
+	10, // 8: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
+	0,  // 9: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
+	13, // 10: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
+	32, // 11: apportion.v1.NodeSet.flavor:type_name -> apportion.v1.KueueFlavor
 	30, // 12: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
 	30, // 13: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
 	16, // 14: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable

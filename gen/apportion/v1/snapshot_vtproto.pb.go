@@ -56,18 +56,6 @@ func (m *Snapshot) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xba
-	}
-	if m.Kueue != nil {
-		size, err := m.Kueue.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x1
-		i--
 		dAtA[i] = 0xb2
 	}
 	if m.Memory != nil {
@@ -426,6 +414,16 @@ func (m *NodeSet) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Flavor != nil {
+		size, err := m.Flavor.MarshalToSizedBufferVT(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+		i--
+		dAtA[i] = 0x3a
 	}
 	if m.Fixed {
 		i--
@@ -1976,10 +1974,6 @@ func (m *Snapshot) SizeVT() (n int) {
 		l = m.Memory.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.Kueue != nil {
-		l = m.Kueue.SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
 	if m.Pods != nil {
 		l = m.Pods.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
@@ -2108,6 +2102,10 @@ func (m *NodeSet) SizeVT() (n int) {
 	}
 	if m.Fixed {
 		n += 2
+	}
+	if m.Flavor != nil {
+		l = m.Flavor.SizeVT()
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

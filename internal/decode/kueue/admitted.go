@@ -11,16 +11,19 @@ import (
 // Admitted returns the message of a job whose workload is admitted at the time of a model: it holds quota from then on.
 func Admitted(m *model.Model, j model.JobID, a *kueue.Admission) *model.Extra {
 	out := proto.CloneOf(Extra[*apportionv1.KueueWorkload](m.Jobs.At(j).Extra))
-	out.ReserveTime, out.Evicted, out.Admission = new(m.AsOf), false, &apportionv1.KueueAdmission{}
+	out.ReserveTime, out.Evicted, out.Admitted = new(m.AsOf), false, true
+	position := func(resource string) uint32 {
+		d, _ := m.Dims.Index(resource)
+		return uint32(m.Dims.Position(d))
+	}
 	for i := range a.PodSets {
-		p := &a.PodSets[i]
-		set := &apportionv1.KueueAdmittedPodSet{Name: p.Name, Count: p.Count}
+		// An admission has the pod sets of its workload.
+		p, set := &a.PodSets[i], out.PodSets[i]
+		set.AdmittedCount, set.Uses = p.Count, nil
 		for _, u := range p.Usage {
-			set.Usages = append(set.Usages, &apportionv1.KueueFlavoredUsage{
-				Resource: u.Resource, Flavor: u.Flavor, Amount: new(int64(u.Amount)),
-			})
+			used := UseOf(set, u.Flavor).GetUsed()
+			used.Dimensions, used.Amounts = append(used.Dimensions, position(u.Resource)), append(used.Amounts, Wire(u.Resource, u.Amount))
 		}
-		out.Admission.PodSets = append(out.Admission.PodSets, set)
 	}
 	return Kept(out)
 }

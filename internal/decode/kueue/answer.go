@@ -7,29 +7,29 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
-// Share returns the account of a queue or a cohort.
-func Share(s *kueue.State, node int32) *apportionv1.KueueShare {
+// Share returns the account of a queue, or of the cohort for which its position stands.
+func Share(s *kueue.State, queue int32) *apportionv1.KueueShare {
+	node := s.NodeOf(queue)
 	_, parent, in := s.Node(node)
-	out := &apportionv1.KueueShare{Parent: parent}
-	if int(node) < s.Queues() {
+	out := &apportionv1.KueueShare{Parent: parent, Cohort: node != queue}
+	if s.InCycle(node) || !out.GetCohort() {
 		out.Inactive, _ = inactivity(s, node)
 	}
 	if !in {
 		return out
 	}
 	share := s.Session.Share(node)
-	out.Unweighted, out.Weight, out.Weighted = share.Unweighted, share.Weight, share.Weighted
-	out.Resource, out.Borrowing = share.Resource, share.Borrowing
+	out.Weighted, out.Resource, out.Borrowing = share.Weighted, share.Resource, share.Borrowing
 	n := s.CountAccounts(node)
 	messages := make([]apportionv1.KueueAccount, 0, n)
 	out.Accounts = make([]*apportionv1.KueueAccount, 0, n)
 	s.EachAccount(node, func(a *kueue.Account) {
 		messages = append(messages, apportionv1.KueueAccount{})
 		m := &messages[len(messages)-1]
-		m.Flavor, m.Resource, m.Quota, m.Usage = a.Flavor, a.Resource, int64(a.Subtree), int64(a.Usage)
-		m.Available, m.Potential, m.Borrowing = int64(a.Available), int64(a.Potential), a.Borrowing
+		m.Flavor, m.Resource, m.Borrowing = a.Flavor, a.Resource, a.Borrowing
+		m.Usage, m.Available, m.Potential = Wire(a.Resource, a.Usage), Wire(a.Resource, a.Available), Wire(a.Resource, a.Potential)
 		if a.HasNominal {
-			m.Nominal = new(int64(a.Nominal))
+			m.Nominal = new(Wire(a.Resource, a.Nominal))
 		}
 		out.Accounts = append(out.Accounts, m)
 	})
@@ -97,25 +97,18 @@ func fillPodSet(s *kueue.State, room *nominationRoom, out *apportionv1.KueuePodS
 	out.Flavors = room.flavors(len(p.Flavors))
 	for i := range p.Flavors {
 		f, m := &p.Flavors[i], out.Flavors[i]
-		m.Resource, m.Flavor, m.Mode = s.ResourceName(f.Resource), s.FlavorName(f.Flavor), mode(f.Mode)
-		m.Amount, m.Tried = int64(f.Amount), f.Tried
-	}
-	out.Attempts = room.attempts(len(p.Attempts))
-	for i := range p.Attempts {
-		a, m := &p.Attempts[i], out.Attempts[i]
-		m.Flavor, m.Mode, m.Borrow = s.FlavorName(a.Flavor), mode(a.Mode), uint32(a.Borrow)
-		m.Possibility, m.Cause = apportionv1.KueuePossibility(a.Possibility), apportionv1.KueueCause(a.Cause)
+		m.Resource, m.Flavor = s.ResourceName(f.Resource), s.FlavorName(f.Flavor)
+		m.Amount = Wire(m.Resource, f.Amount)
 	}
 	for i := range p.Lacks {
 		l := &p.Lacks[i]
-		m := &apportionv1.KueueLack{
-			Kind: apportionv1.KueueLackKind(l.Kind) + 1, Used: int64(l.Used), Requested: int64(l.Requested), Limit: int64(l.Limit),
-		}
+		m := &apportionv1.KueueLack{Kind: apportionv1.KueueLackKind(l.Kind) + 1}
 		if l.Flavor >= 0 {
 			m.Flavor = s.FlavorName(l.Flavor)
 		}
 		if l.Resource >= 0 {
 			m.Resource = s.ResourceName(l.Resource)
+			m.Used, m.Requested, m.Limit = Wire(m.Resource, l.Used), Wire(m.Resource, l.Requested), Wire(m.Resource, l.Limit)
 		}
 		if t := l.Taint; t != nil {
 			m.Detail = fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)

@@ -3,7 +3,10 @@ package kueue
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy/kueue"
@@ -15,49 +18,54 @@ type Fault func(path, format string, args ...any)
 
 // reader converts messages and reports what is wrong with them.
 type reader struct {
-	fault  Fault
-	locals []*kueue.LocalQueue
+	fault Fault
+	// names are the dimensions of all amounts.
+	names []string
+	// checks has the admission checks of all queues, locals their local queues by queue and owner.
+	checks map[string]bool
+	locals map[localKey]*kueue.LocalQueue
+}
+
+// localKey names a local queue by the position of its queue and the owner of its jobs.
+type localKey struct {
+	queue model.QueueID
+	owner string
 }
 
 // ClusterOf returns the cluster of a model, or a *model.Error with what is wrong in the messages about Kueue. Queues and jobs keep their
-// positions; those without a message about Kueue, and removed ones, do not take part.
+// positions; those without a message about Kueue, and removed ones, do not take part. The position of a cohort stands for it.
 func ClusterOf(m *model.Model) (*kueue.Cluster, error) {
 	faults := &model.Error{}
-	r := reader{fault: func(path, format string, args ...any) { faults.Add(path, format, args...) }}
-	own := Extra[*apportionv1.KueueSnapshot](m.Extra)
-	out := &kueue.Cluster{
-		Now:       m.AsOf,
-		Flavors:   many(own.GetFlavors(), "kueue.flavors", r.flavor),
-		Cohorts:   many(own.GetCohorts(), "kueue.cohorts", r.cohort),
-		Checks:    many(own.GetChecks(), "kueue.checks", r.check),
-		Queues:    make([]kueue.Queue, len(m.Queues)),
-		Workloads: make([]kueue.Workload, m.Jobs.Len()),
+	r := reader{
+		fault: func(path, format string, args ...any) { faults.Add(path, format, args...) }, names: m.Dims.OrderedNames(),
+		checks: map[string]bool{}, locals: map[localKey]*kueue.LocalQueue{},
 	}
-	for i, q := range own.GetLocalQueues() {
-		r.locals = append(r.locals, new(r.localQueue(q, fmt.Sprintf("kueue.local_queues[%d]", i))))
+	out := &kueue.Cluster{Now: m.AsOf, Queues: make([]kueue.Queue, len(m.Queues)), Workloads: make([]kueue.Workload, m.Jobs.Len())}
+	for i := range m.NodeSets {
+		if own := Extra[*apportionv1.KueueFlavor](m.NodeSets[i].Extra); own != nil {
+			out.Flavors = append(out.Flavors, r.flavor(m.NodeSets[i].Name, own, fmt.Sprintf("node_sets[%d].flavor", i)))
+		}
 	}
 	for i := range m.Queues {
-		message := Extra[*apportionv1.KueueQueue](m.Queues[i].Extra)
-		out.Queues[i] = r.queue(message, fmt.Sprintf("queues[%d].kueue", i))
-		out.Queues[i].Name = m.Queues[i].Name
+		q := &m.Queues[i]
+		own, path := Extra[*apportionv1.KueueQueue](q.Extra), fmt.Sprintf("queues[%d].kueue", i)
+		if own.GetCohort() {
+			out.Queues[i].StandsFor = q.Name
+			out.Cohorts = append(out.Cohorts, kueue.Cohort{
+				Name: q.Name, Parent: q.Parent, Weight: r.weight(own.Weight, path+".weight"), Groups: r.groups(own.GetQuotas(), path),
+			})
+			continue
+		}
+		out.Queues[i] = r.queue(q, own, path)
+		r.localQueues(model.QueueID(i), own.GetLocalQueues(), path)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.checks)) {
+		out.Checks = append(out.Checks, kueue.Check{Name: name, Active: r.checks[name]})
 	}
 	for j := range model.JobID(m.Jobs.Len()) {
 		out.Workloads[j] = r.workload(m, j)
 	}
-	r.unique(len(out.Flavors), "kueue.flavors", func(i int) string { return out.Flavors[i].Name })
-	r.unique(len(out.Cohorts), "kueue.cohorts", func(i int) string { return out.Cohorts[i].Name })
-	r.unique(len(out.Checks), "kueue.checks", func(i int) string { return out.Checks[i].Name })
 	return out, faults.OrNil()
-}
-
-// Unit returns how many units of the contract one of Kueue's units of a resource is. Kueue counts thousandths of cores and whole units of
-// all else, the contract thousandths of all but memory and pods.
-func Unit(resource string) float64 {
-	switch resource {
-	case "cpu", "memory", "pods":
-		return 1
-	}
-	return 1000
 }
 
 // Extra returns the message that a model keeps for a policy, or nil.
@@ -97,14 +105,14 @@ func (r *reader) unique(n int, path string, name func(int) string) {
 }
 
 // Flavor converts a flavor. What is wrong with it is left out.
-func Flavor(m *apportionv1.KueueFlavor) kueue.Flavor { return lenient.flavor(m, "") }
+func Flavor(name string, m *apportionv1.KueueFlavor) kueue.Flavor { return lenient.flavor(name, m, "") }
 
 // lenient reports nothing.
 var lenient = &reader{fault: func(string, string, ...any) {}}
 
-func (r *reader) flavor(m *apportionv1.KueueFlavor, path string) kueue.Flavor {
+func (r *reader) flavor(name string, m *apportionv1.KueueFlavor, path string) kueue.Flavor {
 	return kueue.Flavor{
-		Name: m.GetName(), Labels: labels(m.GetNodeLabels()), Tolerations: tolerations(m.GetTolerations()),
+		Name: name, Labels: labels(m.GetNodeLabels()), Tolerations: tolerations(m.GetTolerations()),
 		Taints: many(m.GetTaints(), path+".taints", func(t *apportionv1.KueueTaint, path string) kueue.Taint {
 			if t.GetKey() == "" {
 				r.fault(path+".key", "a key is needed")
@@ -131,19 +139,12 @@ func tolerations(list []*apportionv1.KueueToleration) []kueue.Toleration {
 	})
 }
 
-func (r *reader) cohort(m *apportionv1.KueueCohort, path string) kueue.Cohort {
-	return kueue.Cohort{
-		Name: m.GetName(), Parent: m.GetParent(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
-		Groups: r.groups(m.GetGroups(), path+".groups"),
-	}
-}
-
 // weight returns a fair weight, 1 if it is absent.
-func (r *reader) weight(weight float64, there bool, path string) float64 {
-	if !there {
+func (r *reader) weight(weight *float64, path string) float64 {
+	if weight == nil {
 		return 1
 	}
-	return r.number(weight, path+".weight")
+	return r.number(*weight, path)
 }
 
 // number returns a number that must be finite and not negative.
@@ -155,93 +156,126 @@ func (r *reader) number(n float64, path string) float64 {
 	return n
 }
 
-// amount returns an amount, which must not be negative.
-func (r *reader) amount(n int64, path string) kueue.Amount {
-	if n < 0 {
-		r.fault(path, "%d is negative", n)
-		return 0
-	}
-	return kueue.Amount(n)
-}
-
-// optional returns an amount, or nil if it is absent.
-func (r *reader) optional(n *int64, path string) *kueue.Amount {
-	if n == nil {
-		return nil
-	}
-	return new(r.amount(*n, path))
-}
-
-// groups converts the groups of an owner, which together cover each resource once.
-func (r *reader) groups(list []*apportionv1.KueueResourceGroup, path string) []kueue.Group {
-	out, covered := many(list, path, r.group), map[string]bool{}
-	for i, g := range list {
-		for k, name := range g.GetCoveredResources() {
-			path := fmt.Sprintf("%s[%d].covered_resources[%d]", path, i, k)
-			if r.resource(name, path); covered[name] {
-				r.fault(path, "%q is there twice", name)
-			}
-			covered[name] = true
+// groups makes the resource groups of quotas, which together cover each resource once.
+func (r *reader) groups(list []*apportionv1.Quota, path string) []kueue.Group {
+	var out []kueue.Group
+	groupOf := map[string]int{}
+	for i, m := range list {
+		path := fmt.Sprintf("%s.quotas[%d]", path, i)
+		if m.GetNodeSet() == "" {
+			r.fault(path+".node_set", "a flavor needs a name")
 		}
+		quotas := r.quotas(m, path)
+		at, known := len(out), len(quotas) > 0
+		if known {
+			if at, known = groupOf[quotas[0].Resource]; !known {
+				at = len(out)
+			}
+		}
+		if at == len(out) {
+			out = append(out, kueue.Group{})
+			for _, q := range quotas {
+				if _, twice := groupOf[q.Resource]; twice {
+					r.fault(path+".nominal", "quotas of other dimensions have %q, too", q.Resource)
+				}
+				groupOf[q.Resource] = at
+				out[at].Covered = append(out[at].Covered, q.Resource)
+			}
+		}
+		g := &out[at]
+		elsewhere := func(q kueue.Quota) bool { return !slices.Contains(g.Covered, q.Resource) }
+		if len(quotas) != len(g.Covered) || slices.ContainsFunc(quotas, elsewhere) {
+			r.fault(path+".nominal", "the quotas of a resource group have the same dimensions")
+		}
+		g.Flavors = append(g.Flavors, kueue.FlavorQuota{Flavor: m.GetNodeSet(), Resources: quotas})
 	}
 	return out
 }
 
-func (r *reader) group(m *apportionv1.KueueResourceGroup, path string) kueue.Group {
-	return kueue.Group{
-		Covered: m.GetCoveredResources(),
-		Flavors: many(m.GetFlavors(), path+".flavors", func(f *apportionv1.KueueFlavorQuotas, path string) kueue.FlavorQuota {
-			if f.GetName() == "" {
-				r.fault(path+".name", "a flavor needs a name")
+// quotas returns the quotas of a flavor.
+func (r *reader) quotas(m *apportionv1.Quota, path string) []kueue.Quota {
+	out := make([]kueue.Quota, 0, len(m.GetNominal().GetDimensions()))
+	r.eachAmount(m.GetNominal(), path+".nominal", func(resource string, amount kueue.Amount) {
+		out = append(out, kueue.Quota{Resource: resource, Nominal: amount})
+	})
+	limits := func(m *apportionv1.Resource, path string, set func(*kueue.Quota, kueue.Amount)) {
+		r.eachAmount(m, path, func(resource string, amount kueue.Amount) {
+			if i := slices.IndexFunc(out, func(q kueue.Quota) bool { return q.Resource == resource }); i >= 0 {
+				set(&out[i], amount)
+			} else {
+				r.fault(path, "there is no nominal quota of %q", resource)
 			}
-			quotas := many(f.GetResources(), path+".resources", r.quota)
-			r.resources(len(quotas), path+".resources", func(i int) string { return quotas[i].Resource })
-			return kueue.FlavorQuota{Flavor: f.GetName(), Resources: quotas}
-		}),
+		})
+	}
+	limits(m.GetBorrowingLimit(), path+".borrowing_limit", func(q *kueue.Quota, a kueue.Amount) { q.Borrowing = &a })
+	limits(m.GetLendingLimit(), path+".lending_limit", func(q *kueue.Quota, a kueue.Amount) { q.Lending = &a })
+	return out
+}
+
+// check notes an admission check, and returns its name. Of a check that several queues have, one that says that it is active counts.
+func (r *reader) check(m *apportionv1.KueueCheck, path string) string {
+	if m.GetName() == "" {
+		r.fault(path+".name", "a name is needed")
+	} else if m.Active != nil {
+		r.checks[m.Name] = r.checks[m.Name] || *m.Active
+	}
+	return m.GetName()
+}
+
+// localQueues keeps the local queues of a queue.
+func (r *reader) localQueues(queue model.QueueID, list []*apportionv1.KueueLocalQueue, path string) {
+	for i, m := range list {
+		path := fmt.Sprintf("%s.local_queues[%d]", path, i)
+		key := localKey{queue, m.GetOwner()}
+		switch {
+		case m.GetOwner() == "":
+			r.fault(path+".owner", "a name is needed")
+			continue
+		case r.locals[key] != nil:
+			r.fault(path+".owner", "%q is there twice", m.GetOwner())
+		}
+		r.locals[key] = new(r.localQueue(m, path))
 	}
 }
 
-func (r *reader) quota(m *apportionv1.KueueQuota, path string) kueue.Quota {
-	if m == nil {
-		m = &apportionv1.KueueQuota{}
-	}
-	if m.Name == "" {
-		r.fault(path+".name", "a quota needs the name of a resource")
-	}
-	return kueue.Quota{
-		Resource: m.Name, Nominal: r.amount(m.Nominal, path+".nominal"),
-		Borrowing: r.optional(m.BorrowingLimit, path+".borrowing_limit"), Lending: r.optional(m.LendingLimit, path+".lending_limit"),
-	}
-}
-
-func (r *reader) check(m *apportionv1.KueueCheck, _ string) kueue.Check {
-	return kueue.Check{Name: m.GetName(), Active: m.GetActive()}
+// LocalQueue converts a local queue, whose amounts are of named dimensions. What is wrong with it is left out.
+func LocalQueue(m *apportionv1.KueueLocalQueue, names []string) kueue.LocalQueue {
+	r := reader{fault: lenient.fault, names: names}
+	return r.localQueue(m, "")
 }
 
 func (r *reader) localQueue(m *apportionv1.KueueLocalQueue, path string) kueue.LocalQueue {
-	usage := func(list []*apportionv1.KueueUsage, path string) []kueue.Usage {
-		return many(list, path, func(u *apportionv1.KueueUsage, path string) kueue.Usage {
-			return kueue.Usage{Resource: r.resource(u.GetName(), path+".name"), Amount: r.number(u.GetAmount(), path+".amount")}
+	usage := func(m *apportionv1.Resource, path string) []kueue.Usage {
+		var out []kueue.Usage
+		r.each(m, path, func(i int, resource string, amount float64) {
+			used := r.number(amount, fmt.Sprintf("%s.amounts[%d]", path, i)) / standard(resource)
+			out = append(out, kueue.Usage{Resource: resource, Amount: used})
 		})
+		return out
 	}
-	if m.GetName() == "" {
-		r.fault(path+".name", "a name is needed")
+	namespace, name, named := strings.Cut(m.GetOwner(), "/")
+	if !named {
+		namespace, name = "", namespace
 	}
 	return kueue.LocalQueue{
-		Namespace: m.GetNamespace(), Name: m.GetName(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
-		Consumed: usage(m.GetConsumedUsages(), path+".consumed_usages"), Penalty: usage(m.GetPenaltyUsages(), path+".penalty_usages"),
+		Namespace: namespace, Name: name, Weight: r.weight(m.Weight, path+".weight"),
+		Consumed: usage(m.GetConsumed(), path+".consumed"), Penalty: usage(m.GetPenalty(), path+".penalty"),
 	}
 }
 
-func (r *reader) queue(m *apportionv1.KueueQueue, path string) kueue.Queue {
+func (r *reader) queue(q *model.Queue, m *apportionv1.KueueQueue, path string) kueue.Queue {
+	if m == nil {
+		m = &apportionv1.KueueQueue{}
+	}
 	return kueue.Queue{
-		Cohort: m.GetCohort(), Weight: r.weight(m.GetWeight(), m != nil && m.Weight != nil, path),
-		Groups: r.groups(m.GetGroups(), path+".groups"), Preemption: r.preemption(m.GetPreemption(), path+".preemption"),
+		Name: q.Name, Cohort: q.Parent, Weight: r.weight(m.Weight, path+".weight"), Groups: r.groups(m.GetQuotas(), path),
+		Preemption: r.preemption(m.GetPreemption(), path+".preemption"),
 		Fungibility: kueue.Fungibility{
 			BorrowNext: m.GetFungibility().GetBorrowNext(), PreemptStop: m.GetFungibility().GetPreemptStop(),
 			PreferPreemption: m.GetFungibility().GetPreferPreemption(),
 		},
-		Stopped: m.GetStopped(), Checks: m.GetChecks(), UsageBased: m.GetUsageBased(), Strict: m.GetStrict(),
+		Stopped: m.GetStopped(), Checks: many(m.GetChecks(), path+".checks", r.check), UsageBased: m.GetUsageBased(),
+		Strict: m.GetStrict(),
 	}
 }
 

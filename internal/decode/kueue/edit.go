@@ -8,6 +8,7 @@ import (
 
 	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/resource"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
@@ -16,25 +17,9 @@ func QueueOf(m *model.Model, q model.QueueID) *apportionv1.KueueQueue {
 	return Extra[*apportionv1.KueueQueue](m.Queues[q].Extra)
 }
 
-// HasCohort reports whether a snapshot has a cohort with a name, and no queue.
-func HasCohort(m *model.Model, name string) bool {
-	_, queue := m.Queue(name)
-	return !queue && cohortIn(Extra[*apportionv1.KueueSnapshot](m.Extra), name) != nil
-}
-
-func cohortIn(s *apportionv1.KueueSnapshot, name string) *apportionv1.KueueCohort {
-	for _, c := range s.GetCohorts() {
-		if c.GetName() == name {
-			return c
-		}
-	}
-	return nil
-}
-
-// HasFlavor reports whether a snapshot has a flavor with a name.
-func HasFlavor(m *model.Model, name string) bool {
-	is := func(f *apportionv1.KueueFlavor) bool { return f.GetName() == name }
-	return slices.ContainsFunc(Extra[*apportionv1.KueueSnapshot](m.Extra).GetFlavors(), is)
+// HasNodeSet reports whether a snapshot has a node set with a name.
+func HasNodeSet(m *model.Model, name string) bool {
+	return slices.ContainsFunc(m.NodeSets, func(s model.NodeSet) bool { return s.Name == name })
 }
 
 // HasPodSet reports whether a job is a workload with a pod set.
@@ -51,19 +36,16 @@ func podSetIn(w *apportionv1.KueueWorkload, name string) *apportionv1.KueuePodSe
 	return nil
 }
 
-// FlavorOf returns the flavor of the quota of a resource of a queue or, if it is model.None, a cohort: the one given, or the only one. fault
-// says what is wrong.
-func FlavorOf(m *model.Model, q model.QueueID, cohort, flavor, resource string) (found, fault string) {
-	groups := cohortIn(Extra[*apportionv1.KueueSnapshot](m.Extra), cohort).GetGroups()
-	if q != model.None {
-		groups = QueueOf(m, q).GetGroups()
-	}
+// FlavorOf returns the flavor of the quota of a dimension of a queue: the one given, or the only one. fault says what is wrong.
+func FlavorOf(m *model.Model, q model.QueueID, flavor string, dimension int) (found, fault string) {
 	var list []string
-	eachQuota(groups, func(f string, quota *apportionv1.KueueQuota) {
-		if quota.GetName() == resource && (flavor == "" || f == flavor) {
-			list = append(list, f)
+	for _, quota := range QueueOf(m, q).GetQuotas() {
+		has := slices.Contains(quota.GetNominal().GetDimensions(), uint32(m.Dims.Position(dimension)))
+		if has && (flavor == "" || quota.GetNodeSet() == flavor) {
+			list = append(list, quota.GetNodeSet())
 		}
-	})
+	}
+	resource := m.Dims.Name(dimension)
 	switch {
 	case len(list) == 0:
 		return "", "there is no quota of " + resource + " in flavor " + flavor
@@ -73,22 +55,17 @@ func FlavorOf(m *model.Model, q model.QueueID, cohort, flavor, resource string) 
 	return list[0], ""
 }
 
-// eachQuota calls do for each quota with its flavor.
-func eachQuota(groups []*apportionv1.KueueResourceGroup, do func(flavor string, quota *apportionv1.KueueQuota)) {
-	for _, g := range groups {
-		for _, f := range g.GetFlavors() {
-			for _, quota := range f.GetResources() {
-				do(f.GetName(), quota)
-			}
-		}
-	}
+// Edits makes edits of what a model keeps for Kueue.
+type Edits struct {
+	// Dims are those of the model.
+	Dims resource.Dimensions
 }
 
-// Edits makes edits of what a model keeps for Kueue.
-type Edits struct{}
+// Flavor returns what Kueue has of a new flavor.
+func (Edits) Flavor() *model.Extra { return Kept(&apportionv1.KueueFlavor{}) }
 
 // Queue returns what Kueue has of a queue after an edit.
-func (Edits) Queue(e *edit.Edit, was *model.Extra) *model.Extra {
+func (x Edits) Queue(e *edit.Edit, was *model.Extra) *model.Extra {
 	message := Extra[*apportionv1.KueueQueue](was)
 	if message == nil {
 		return was
@@ -99,37 +76,39 @@ func (Edits) Queue(e *edit.Edit, was *model.Extra) *model.Extra {
 		is.Weight = new(e.Amount)
 	case edit.Open, edit.Close:
 		is.Stopped = e.Kind == edit.Close
-	case edit.Parent:
-		is.Cohort = e.Text
 	case edit.Nominal, edit.BorrowingLimit, edit.LendingLimit:
-		setQuotas(is.GetGroups(), e)
+		for _, quota := range is.GetQuotas() {
+			if quota.GetNodeSet() == e.Flavor {
+				x.set(map[edit.Kind]**apportionv1.Resource{
+					edit.Nominal: &quota.Nominal, edit.BorrowingLimit: &quota.BorrowingLimit, edit.LendingLimit: &quota.LendingLimit,
+				}[e.Kind], e)
+			}
+		}
 	default:
 		return was
 	}
 	return Kept(is)
 }
 
-// setQuotas sets the quota of an edit.
-func setQuotas(groups []*apportionv1.KueueResourceGroup, e *edit.Edit) {
-	amount := new(int64(e.Amount))
-	if e.None {
-		amount = nil
+// set sets the amount of an edit, or removes it.
+func (x Edits) set(of **apportionv1.Resource, e *edit.Edit) {
+	if *of == nil {
+		*of = &apportionv1.Resource{}
 	}
-	eachQuota(groups, func(flavor string, quota *apportionv1.KueueQuota) {
-		switch {
-		case flavor != e.Flavor || quota.GetName() != e.Resource:
-		case e.Kind == edit.Nominal:
-			quota.Nominal = *amount
-		case e.Kind == edit.BorrowingLimit:
-			quota.BorrowingLimit = amount
-		default:
-			quota.LendingLimit = amount
-		}
-	})
+	r, d := *of, uint32(x.Dims.Position(e.Dimension))
+	at := slices.Index(r.GetDimensions(), d)
+	switch {
+	case at >= 0 && e.None:
+		r.Dimensions, r.Amounts = slices.Delete(r.Dimensions, at, at+1), slices.Delete(r.Amounts, at, at+1)
+	case at >= 0:
+		r.Amounts[at] = e.Amount
+	case !e.None:
+		r.Dimensions, r.Amounts = append(r.Dimensions, d), append(r.Amounts, e.Amount)
+	}
 }
 
 // Job returns what Kueue has of a job after an edit of a pod set, whose name is its text.
-func (Edits) Job(e *edit.Edit, was *model.Extra) *model.Extra {
+func (x Edits) Job(e *edit.Edit, was *model.Extra) *model.Extra {
 	message := Extra[*apportionv1.KueueWorkload](was)
 	if message == nil || podSetIn(message, e.Text) == nil {
 		return was
@@ -140,32 +119,9 @@ func (Edits) Job(e *edit.Edit, was *model.Extra) *model.Extra {
 	case edit.Minimum:
 		set.MinCount = new(int32(e.Amount))
 	case edit.Request:
-		for _, request := range set.GetRequests() {
-			if request.GetName() == e.Resource {
-				request.Amount = min(request.GetAmount(), int64(e.Amount))
-			}
+		if at := slices.Index(set.GetRequest().GetDimensions(), uint32(x.Dims.Position(e.Dimension))); at >= 0 {
+			set.Request.Amounts[at] = min(set.Request.Amounts[at], e.Amount)
 		}
-	default:
-		return was
-	}
-	return Kept(is)
-}
-
-// Snapshot returns what Kueue has of a snapshot after an edit of a flavor, or of a cohort, whose name is its text.
-func (Edits) Snapshot(e *edit.Edit, was *model.Extra) *model.Extra {
-	message := Extra[*apportionv1.KueueSnapshot](was)
-	is := &apportionv1.KueueSnapshot{}
-	if message != nil {
-		is = proto.CloneOf(message)
-	}
-	switch e.Kind { //nolint:exhaustive // The others are not about flavors and cohorts.
-	case edit.Flavor:
-		is.Flavors = append(is.Flavors, &apportionv1.KueueFlavor{Name: e.Flavor})
-	case edit.Nominal, edit.BorrowingLimit, edit.LendingLimit:
-		if e.Queue != model.None {
-			return was
-		}
-		setQuotas(cohortIn(is, e.Text).GetGroups(), e)
 	default:
 		return was
 	}

@@ -16,12 +16,10 @@ type nominationRoom struct {
 type fewMessages struct {
 	nominationRoom
 
-	set          apportionv1.KueuePodSetAssignment
-	setList      [1]*apportionv1.KueuePodSetAssignment
-	flavor       [2]apportionv1.KueueAssignedFlavor
-	flavorList   [2]*apportionv1.KueueAssignedFlavor
-	attempted    [2]apportionv1.KueueAttempt
-	attemptsList [2]*apportionv1.KueueAttempt
+	set        apportionv1.KueuePodSetAssignment
+	setList    [1]*apportionv1.KueuePodSetAssignment
+	flavor     [2]apportionv1.KueueAssignedFlavor
+	flavorList [2]*apportionv1.KueueAssignedFlavor
 }
 
 // roomFor returns memory for the messages of a nomination.
@@ -32,7 +30,7 @@ func roomFor(n *kueue.Nomination, judged bool) *nominationRoom {
 	m := &fewMessages{}
 	m.few, m.setList[0] = m, &m.set
 	for i := range m.flavor {
-		m.flavorList[i], m.attemptsList[i] = &m.flavor[i], &m.attempted[i]
+		m.flavorList[i] = &m.flavor[i]
 	}
 	return &m.nominationRoom
 }
@@ -40,7 +38,7 @@ func roomFor(n *kueue.Nomination, judged bool) *nominationRoom {
 // hasFew reports whether the messages of a nomination are few.
 func hasFew(n *kueue.Nomination) bool {
 	const few = 2
-	return len(n.PodSets) == 1 && len(n.PodSets[0].Flavors) <= few && len(n.PodSets[0].Attempts) <= few
+	return len(n.PodSets) == 1 && len(n.PodSets[0].Flavors) <= few
 }
 
 func (r *nominationRoom) sets(n int) []*apportionv1.KueuePodSetAssignment {
@@ -55,13 +53,6 @@ func (r *nominationRoom) flavors(n int) []*apportionv1.KueueAssignedFlavor {
 		return r.few.flavorList[:n:n]
 	}
 	return messages[apportionv1.KueueAssignedFlavor](n)
-}
-
-func (r *nominationRoom) attempts(n int) []*apportionv1.KueueAttempt {
-	if r.few != nil && n > 0 {
-		return r.few.attemptsList[:n:n]
-	}
-	return messages[apportionv1.KueueAttempt](n)
 }
 
 // messages returns so many messages, nil for none.

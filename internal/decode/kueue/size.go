@@ -22,19 +22,18 @@ func Parts(m proto.Message) int {
 	n := 0
 	switch m := m.(type) {
 	case *apportionv1.KueueQueue:
-		for _, g := range m.GetGroups() {
-			n += len(g.GetFlavors())
-		}
+		n = len(m.GetQuotas())
 	case *apportionv1.KueueWorkload:
 		for _, p := range m.GetPodSets() {
-			n += 1 + len(p.GetRequests())
+			n += 1 + len(p.GetRequest().GetDimensions())
 		}
 	}
 	return n
 }
 
-// ShareBytes returns what the message of Share takes about a node.
-func ShareBytes(s *kueue.State, node int32) int {
+// ShareBytes returns what the message of Share takes.
+func ShareBytes(s *kueue.State, queue int32) int {
+	node := s.NodeOf(queue)
 	if _, _, in := s.Node(node); !in {
 		return sizeOf[apportionv1.KueueShare]()
 	}
@@ -55,8 +54,7 @@ func NominationBytes(n *kueue.Nomination) int {
 		p := &n.PodSets[i]
 		if bytes += len(p.Lacks) * (sizeOf[apportionv1.KueueLack]() + listed); !few {
 			bytes += sizeOf[apportionv1.KueuePodSetAssignment]() + pointer +
-				len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+pointer) +
-				len(p.Attempts)*(sizeOf[apportionv1.KueueAttempt]()+pointer)
+				len(p.Flavors)*(sizeOf[apportionv1.KueueAssignedFlavor]()+pointer)
 		}
 		for k := range p.Lacks {
 			if t := p.Lacks[k].Taint; t != nil {
@@ -82,7 +80,7 @@ func classOf(n int) int {
 }
 
 // shapes has the types of the messages that are kept, and of those in them.
-var shapes = shapesOf((*apportionv1.KueueSnapshot)(nil), (*apportionv1.KueueQueue)(nil), (*apportionv1.KueueWorkload)(nil))
+var shapes = shapesOf((*apportionv1.KueueFlavor)(nil), (*apportionv1.KueueQueue)(nil), (*apportionv1.KueueWorkload)(nil))
 
 // shape is what of a type of messages takes memory.
 type shape struct {

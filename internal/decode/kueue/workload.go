@@ -1,6 +1,7 @@
 package kueue
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -27,6 +28,10 @@ func (r *reader) workload(view *model.Model, id model.JobID) kueue.Workload {
 		return out
 	}
 	path := fmt.Sprintf("jobs[%d].kueue", id)
+	if Extra[*apportionv1.KueueQueue](view.Queues[j.Queue].Extra).GetCohort() {
+		r.fault(fmt.Sprintf("jobs[%d].queue", id), "a cohort takes no jobs")
+		return out
+	}
 	out.Queue = view.Queues[j.Queue].Name
 	out.Priority, out.Boost, out.Created = int64(j.Priority), int64(m.GetPriorityBoost()), j.CreateTime
 	out.Reserved, out.Requeued, out.Reclaimed, out.Evicted = m.ReserveTime, m.RequeueTime, m.ReclaimTime, m.GetEvicted()
@@ -46,26 +51,19 @@ func (r *reader) workload(view *model.Model, id model.JobID) kueue.Workload {
 	for _, u := range m.GetUnjudgedParts() {
 		out.Unjudged = append(out.Unjudged, strings.TrimPrefix(u.String(), unjudgedPrefix))
 	}
-	if m.LocalQueue != nil {
-		if int(*m.LocalQueue) >= len(r.locals) {
-			r.fault(path+".local_queue", "there is no local queue %d", *m.LocalQueue)
-		} else {
-			out.LocalQueue = r.locals[*m.LocalQueue]
-		}
-	}
+	out.LocalQueue = r.locals[localKey{j.Queue, cmp.Or(m.GetLocalQueue(), j.Owner)}]
 	out.PodSets = many(m.GetPodSets(), path+".pod_sets", r.podSet)
 	r.unique(len(out.PodSets), path+".pod_sets", func(i int) string { return out.PodSets[i].Name })
-	if a := m.GetAdmission(); a != nil {
-		out.Admission = &kueue.Admission{
-			Queue: out.Queue, PodSets: many(a.GetPodSets(), path+".admission.pod_sets", r.admittedPodSet),
-		}
+	if m.GetAdmitted() {
+		out.Admission = &kueue.Admission{Queue: out.Queue, PodSets: many(m.GetPodSets(), path+".pod_sets", r.admittedPodSet)}
 	}
 	return out
 }
 
-// PodSet converts a pod set. What is wrong with it is left out.
-func PodSet(m *apportionv1.KueuePodSet) kueue.PodSet {
-	return lenient.podSet(m, "")
+// PodSet converts a pod set, whose amounts are of named dimensions. What is wrong with it is left out.
+func PodSet(m *apportionv1.KueuePodSet, names []string) kueue.PodSet {
+	r := reader{fault: lenient.fault, names: names}
+	return r.podSet(m, "")
 }
 
 func (r *reader) podSet(m *apportionv1.KueuePodSet, path string) kueue.PodSet {
@@ -75,20 +73,19 @@ func (r *reader) podSet(m *apportionv1.KueuePodSet, path string) kueue.PodSet {
 	out := kueue.PodSet{
 		Name: m.Name, Count: r.count(m.Count, path+".count"), Reclaimable: r.count(m.Reclaimable, path+".reclaimable"),
 		Tolerations: tolerations(m.GetTolerations()), Selector: labels(m.GetSelectorLabels()), Least: m.MinCount,
-		Requests: many(m.GetRequests(), path+".requests", func(a *apportionv1.KueueAmount, path string) kueue.Request {
-			return kueue.Request{Resource: r.resource(a.GetName(), path+".name"), Amount: r.amount(a.GetAmount(), path+".amount")}
-		}),
 		Affinity: many(m.GetAffinityTerms(), path, func(t *apportionv1.KueueNodeTerm, _ string) kueue.Term {
 			return many(t.GetExpressions(), path, func(e *apportionv1.KueueRequirement, _ string) kueue.Requirement {
 				return kueue.Requirement{Key: e.GetKey(), Operator: e.GetComparison(), Values: e.GetValues()}
 			})
 		}),
 	}
+	r.eachAmount(m.GetRequest(), path+".request", func(resource string, amount kueue.Amount) {
+		out.Requests = append(out.Requests, kueue.Request{Resource: resource, Amount: amount})
+	})
 	if out.Least != nil && (*out.Least < 0 || *out.Least > out.Count) {
 		r.fault(path+".min_count", "%d is not from 0 to %d", *out.Least, out.Count)
 		out.Least = nil
 	}
-	r.resources(len(out.Requests), path+".requests", func(i int) string { return out.Requests[i].Resource })
 	return out
 }
 
@@ -123,22 +120,32 @@ func (r *reader) resources(n int, path string, name func(int) string) {
 	}
 }
 
-func (r *reader) admittedPodSet(m *apportionv1.KueueAdmittedPodSet, path string) kueue.AdmittedPodSet {
+func (r *reader) admittedPodSet(m *apportionv1.KueuePodSet, path string) kueue.AdmittedPodSet {
 	if m == nil {
-		m = &apportionv1.KueueAdmittedPodSet{}
+		m = &apportionv1.KueuePodSet{}
 	}
-	out := kueue.AdmittedPodSet{
-		Name: m.Name,
-		Usage: many(m.Usages, path+".usages", func(u *apportionv1.KueueFlavoredUsage, path string) kueue.FlavoredUsage {
-			return kueue.FlavoredUsage{
-				Resource: r.resource(u.GetResource(), path+".resource"), Flavor: u.GetFlavor(), Used: u != nil && u.Amount != nil,
-				Amount: r.amount(u.GetAmount(), path+".amount"),
+	out := kueue.AdmittedPodSet{Name: m.Name}
+	if m.AdmittedCount != nil {
+		out.Count = new(r.count(*m.AdmittedCount, path+".admitted_count"))
+	}
+	seen := map[string]bool{}
+	add := func(path string, u kueue.FlavoredUsage) {
+		if seen[u.Resource] {
+			r.fault(path, "%q is there twice", u.Resource)
+		}
+		seen[u.Resource] = true
+		out.Usage = append(out.Usage, u)
+	}
+	for i, u := range m.GetUses() {
+		path := fmt.Sprintf("%s.uses[%d]", path, i)
+		r.eachAmount(u.GetUsed(), path+".used", func(resource string, amount kueue.Amount) {
+			add(path+".used", kueue.FlavoredUsage{Resource: resource, Flavor: u.GetNodeSet(), Used: true, Amount: amount})
+		})
+		for k, d := range u.GetUnusedDimensions() {
+			if name, ok := r.dimension(d, path, "unused_dimensions", k); ok {
+				add(path+".unused_dimensions", kueue.FlavoredUsage{Resource: name, Flavor: u.GetNodeSet()})
 			}
-		}),
+		}
 	}
-	if m.Count != nil {
-		out.Count = new(r.count(*m.Count, path+".count"))
-	}
-	r.resources(len(out.Usage), path+".usages", func(i int) string { return out.Usage[i].Resource })
 	return out
 }

@@ -342,16 +342,16 @@ function argumentOf(cluster: Cluster, e: EditJson): string[] | undefined {
     default:
   }
   const setting = e.kind === undefined ? undefined : settings[e.kind];
-  if (setting === undefined || (e.queue !== undefined && e.queue.index === undefined)) {
+  const quota = e.kind === "EDIT_KIND_NOMINAL" || e.kind === "EDIT_KIND_BORROWING_LIMIT" || e.kind === "EDIT_KIND_LENDING_LIMIT";
+  if (setting === undefined || (quota && cluster.queues[e.queue?.index ?? 0]?.kueue?.cohort === true)) {
     return undefined;
   }
   let dimension = cluster.dimensions[e.dimension ?? -1] ?? "";
-  let text = writtenOf(dimension, amount);
-  if (e.resource) {
-    text = e.resource === "cpu" || e.resource === "memory" ? writtenOf(e.resource, amount) : String(amount);
-    dimension = `${name(e.resource)}@${name(e.nodeSet ?? "")}`;
+  const text = writtenOf(dimension, amount);
+  if (quota) {
+    dimension = `${name(dimension)}@${name(e.nodeSet ?? "")}`;
   }
-  const of = e.queue === undefined ? `job/${name(job)}` : `${e.resource ? "cluster" : ""}queue/${name(e.queue.name ?? "")}`;
+  const of = e.queue === undefined ? `job/${name(job)}` : `${quota ? "cluster" : ""}queue/${name(e.queue.name ?? "")}`;
   const role = e.role === undefined ? "" : `.role.${name(e.role)}`;
   const value = e.kind === "EDIT_KIND_OPEN" ? "open" : e.to !== undefined ? name(e.to.name ?? "") : setting.endsWith(".") ? text : String(amount);
   return ["--set", `${of}${role}.${setting}${setting.endsWith(".") ? dimension : ""}=${value}`];

@@ -234,7 +234,7 @@ func TestARealAPIServerWithKueueIsReadAndFollowedInEachVersion(t *testing.T) {
 			require.Contains(t, k.same(r), "later")
 			later := apiserver.KueueGroup + version + "/namespaces/team/workloads/later"
 			k.Send(t, http.MethodPatch, later+"/status", map[string]any{"status": admitted("b", "1")})
-			require.NotNil(t, k.same(r)["later"].GetKueue().GetAdmission())
+			require.True(t, k.same(r)["later"].GetKueue().GetAdmitted())
 			k.Send(t, http.MethodDelete, later, nil)
 			require.NotContains(t, k.same(r), "later")
 

@@ -98,7 +98,7 @@ func (m *made) lack(kind, namespace, name, queue, why string, most int) {
 func shorten(m *made, excess int, why string, most int, size func(*apportionv1.Job) int) bool {
 	sizes, total := map[string]int{}, 0
 	for _, job := range m.snapshot.GetJobs() {
-		if job.GetKueue().GetAdmission() == nil {
+		if !job.GetKueue().GetAdmitted() {
 			sizes[job.GetNamespace()] += size(job)
 			total += size(job)
 		}
@@ -119,7 +119,7 @@ func shorten(m *made, excess int, why string, most int, size func(*apportionv1.J
 	jobs := m.snapshot.GetJobs()
 	kept := make([]*apportionv1.Job, 0, len(jobs))
 	for _, job := range slices.Backward(jobs) {
-		if in := job.GetNamespace(); job.GetKueue().GetAdmission() == nil && sizes[in] > level {
+		if in := job.GetNamespace(); !job.GetKueue().GetAdmitted() && sizes[in] > level {
 			sizes[in] -= size(job)
 			m.lack("Workload", in, job.GetName(), job.GetQueue(), why, most)
 			continue

@@ -2,7 +2,6 @@ package comparison
 
 import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -83,10 +82,9 @@ func (o *outcome) queues(a *apportionv1.SharesAnswer) {
 func (q *Queue) quotas(share *apportionv1.KueueShare) {
 	q.Deserved, q.Limit, q.Allocated = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for _, a := range share.GetAccounts() {
-		unit := wirekueue.Unit(a.GetResource())
-		q.Deserved[a.GetResource()] += float64(a.GetNominal()) * unit
-		q.Allocated[a.GetResource()] += float64(a.GetUsage()) * unit
-		q.Limit[a.GetResource()] += float64(a.GetPotential()) * unit
+		q.Deserved[a.GetResource()] += a.GetNominal()
+		q.Allocated[a.GetResource()] += a.GetUsage()
+		q.Limit[a.GetResource()] += a.GetPotential()
 	}
 }
 

@@ -196,13 +196,18 @@ func Divided(ask func(context.Context, *Question, []string) error) func(context.
 	}
 }
 
+// ofKueue reports whether a snapshot has queues of Kueue, which need no nodes.
+func ofKueue(s *lookup.Snapshot) bool {
+	return slices.ContainsFunc(s.GetQueues(), func(q *apportionv1.Queue) bool { return q.GetKueue() != nil })
+}
+
 // whyUnknown says why the total to divide is not known; "" if it is known.
 func (q *Question) whyUnknown() string {
 	offers := func(n *apportionv1.Node) bool {
 		return slices.ContainsFunc(n.GetAllocatable().GetAmounts(), func(x float64) bool { return x > 0 })
 	}
 	switch nodes := q.Lookup.GetNodes(); {
-	case q.Lookup.GetKueue() != nil || q.Lookup.GetTotal() != nil || slices.ContainsFunc(nodes, offers):
+	case ofKueue(q.Lookup) || q.Lookup.GetTotal() != nil || slices.ContainsFunc(nodes, offers):
 		return ""
 	case len(nodes) == 0:
 		return "the input has no nodes" + q.WhyNoNodes()

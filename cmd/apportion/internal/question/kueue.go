@@ -128,10 +128,7 @@ func (f *InputFlags) ReadKueue(sources []objects.Source, rules *apportionv1.Poli
 	}
 	loaded := &Loaded{Input: client.Input{Policy: rules, Snapshot: cluster.Snapshot}, Warnings: slices.Clone(f.unread)}
 	if f.Joined || !policy.ByKueue(rules) {
-		translation, err := asfair.Of(cluster.Snapshot)
-		if err != nil {
-			return nil, err
-		}
+		translation := asfair.Of(cluster.Snapshot)
 		if loaded.Snapshot = translation.Snapshot; f.Joined {
 			loaded.Snapshot = asfair.Both(cluster.Snapshot, translation)
 		}

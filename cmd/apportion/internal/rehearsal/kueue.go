@@ -27,20 +27,15 @@ type admitting struct {
 
 // Covered returns the resources that quotas of a cluster of Kueue cover; nil if it has none.
 func Covered(s *apportionv1.Snapshot) map[string]bool {
-	var groups []*apportionv1.KueueResourceGroup
-	for _, q := range s.GetQueues() {
-		groups = append(groups, q.GetKueue().GetGroups()...)
-	}
-	for _, c := range s.GetKueue().GetCohorts() {
-		groups = append(groups, c.GetGroups()...)
-	}
 	var covered map[string]bool
-	for _, g := range groups {
-		for _, name := range g.GetCoveredResources() {
-			if covered == nil {
-				covered = map[string]bool{}
+	for _, q := range s.GetQueues() {
+		for _, o := range q.GetKueue().GetQuotas() {
+			for _, d := range o.GetNominal().GetDimensions() {
+				if covered == nil {
+					covered = map[string]bool{}
+				}
+				covered[s.GetDimensions()[d]] = true
 			}
-			covered[name] = true
 		}
 	}
 	return covered

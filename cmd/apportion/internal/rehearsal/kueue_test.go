@@ -47,8 +47,7 @@ func underKueue(t require.TestingT, manifests ...string) *Variant {
 	}
 	cluster, err := adapter.Read([]objects.Source{source}, time.Unix(0, 0))
 	require.NoError(t, err)
-	translation, err := asfair.Of(cluster.Snapshot)
-	require.NoError(t, err)
+	translation := asfair.Of(cluster.Snapshot)
 	return &Variant{
 		Name: "kueue", Snapshot: asfair.Both(cluster.Snapshot, translation),
 		Policy: &apportionv1.Policy{Tiers: []*apportionv1.Tier{{Plugins: []*apportionv1.Plugin{

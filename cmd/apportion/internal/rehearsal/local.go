@@ -2,10 +2,9 @@ package rehearsal
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/apportion/apportion/engine/policy/kueue"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 )
 
 // localQueues are the local queues of a run under a policy with usage sharing. Their usage decays as Kueue's does: after a time in which so
@@ -13,7 +12,7 @@ import (
 type localQueues struct {
 	sharing kueue.UsageSharing
 	byKey   map[localKey]*localQueue
-	stated  []*apportionv1.KueueLocalQueue
+	stated  map[localKey]kueue.LocalQueue
 }
 
 // localKey names a local queue: its ClusterQueue, and the owner of its jobs.
@@ -33,7 +32,12 @@ func (r *run) sharingLocals(settings *kueue.Settings) *localQueues {
 	if settings.Usage == nil || r.variant.LocalHalfLife == 0 {
 		return nil
 	}
-	l := &localQueues{sharing: *settings.Usage, byKey: map[localKey]*localQueue{}, stated: r.variant.Snapshot.GetKueue().GetLocalQueues()}
+	l := &localQueues{sharing: *settings.Usage, byKey: map[localKey]*localQueue{}, stated: map[localKey]kueue.LocalQueue{}}
+	for _, q := range r.variant.Snapshot.GetQueues() {
+		for _, m := range q.GetKueue().GetLocalQueues() {
+			l.stated[localKey{q.GetName(), m.GetOwner()}] = wirekueue.LocalQueue(m, r.variant.Snapshot.GetDimensions())
+		}
+	}
 	l.sharing.HalfLife = int64(r.variant.LocalHalfLife)
 	return l
 }
@@ -44,15 +48,10 @@ func (l *localQueues) of(queue, owner string, now int64) *localQueue {
 	q := l.byKey[key]
 	if q == nil {
 		q = &localQueue{LocalQueue: kueue.LocalQueue{Name: owner, Weight: 1}, at: now}
-		for _, m := range l.stated {
-			if strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/") != owner {
-				continue
-			}
-			if m.Weight != nil {
-				q.Weight = m.GetWeight()
-			}
-			for _, u := range slices.Concat(m.GetConsumedUsages(), m.GetPenaltyUsages()) {
-				q.Consumed = added(q.Consumed, u.GetName(), u.GetAmount())
+		if stated, ok := l.stated[key]; ok {
+			q.Weight = stated.Weight
+			for _, u := range slices.Concat(stated.Consumed, stated.Penalty) {
+				q.Consumed = added(q.Consumed, u.Resource, u.Amount)
 			}
 		}
 		l.byKey[key] = q

@@ -210,7 +210,7 @@ func (r *run) open(t *trace.Trace) error {
 func emptied(s *apportionv1.Snapshot, t *trace.Trace) *apportionv1.Snapshot {
 	empty := &apportionv1.Snapshot{
 		AsOf: s.GetAsOf(), Cluster: s.GetCluster(), Dimensions: slices.Clone(s.GetDimensions()), Nodes: s.GetNodes(), Queues: s.GetQueues(),
-		Total: s.GetTotal(), NodeSets: s.GetNodeSets(), Pods: s.GetPods(), Kueue: s.GetKueue(),
+		Total: s.GetTotal(), NodeSets: s.GetNodeSets(), Pods: s.GetPods(),
 	}
 	known := map[string]bool{}
 	for _, name := range empty.GetDimensions() {

@@ -302,15 +302,18 @@ func ofKueue(plugin *apportionv1.PluginShares) bool {
 func (p *Printer) kueue(plugin *apportionv1.PluginShares) {
 	table := p.NewTable("QUEUE", "COHORT", ">SHARE", "FLAVOR", "RESOURCE", ">NOMINAL", ">USED", ">AVAILABLE", ">AT MOST").
 		Optional("COHORT", "SHARE", "NOMINAL", "AT MOST")
-	for _, q := range plugin.GetQueues() {
-		p.kueueRows(table, p.Names.Queue(q.GetQueue()), q.GetKueue())
+	rows := func(table *Table, cohorts bool) {
+		for _, q := range plugin.GetQueues() {
+			if q.GetKueue().GetCohort() == cohorts {
+				p.kueueRows(table, p.Names.Queue(q.GetQueue()), q.GetKueue())
+			}
+		}
 	}
+	rows(table, false)
 	p.table(table)
 	cohorts := p.NewTable("COHORT", "PARENT", ">SHARE", "FLAVOR", "RESOURCE", ">OWN", ">USED", ">AVAILABLE", ">IN ALL").
 		Optional("PARENT", "SHARE", "OWN", "IN ALL")
-	for _, c := range plugin.GetKueueCohorts() {
-		p.kueueRows(cohorts, visible.Text(c.GetName()), c.GetShare())
-	}
+	rows(cohorts, true)
 	if !cohorts.Empty() {
 		p.Line("")
 		p.table(cohorts)
@@ -347,9 +350,9 @@ func (p *Printer) kueueRows(table *Table, name string, share *apportionv1.KueueS
 		table.Row(name, parent, weighted, "-", "-", "-", "-", "-", "-")
 	}
 	for _, a := range share.GetAccounts() {
-		nominal, used := "-", text.KueueQuantity(a.GetResource(), a.GetUsage())
+		nominal, used := "-", quantity.Short(a.GetResource(), a.GetUsage())
 		if a.Nominal != nil {
-			nominal = text.KueueQuantity(a.GetResource(), a.GetNominal())
+			nominal = quantity.Short(a.GetResource(), a.GetNominal())
 		}
 		if a.GetBorrowing() {
 			used = p.Paint(Strong, used)
@@ -359,7 +362,7 @@ func (p *Printer) kueueRows(table *Table, name string, share *apportionv1.KueueS
 			resource += "*"
 		}
 		table.Row(name, parent, weighted, visible.Text(a.GetFlavor()), resource, nominal, used,
-			text.KueueQuantity(a.GetResource(), a.GetAvailable()), text.KueueQuantity(a.GetResource(), a.GetPotential()))
+			quantity.Short(a.GetResource(), a.GetAvailable()), quantity.Short(a.GetResource(), a.GetPotential()))
 		name, parent, weighted = "", "", ""
 	}
 }
@@ -382,7 +385,7 @@ func (p *Printer) kueuePlan(n *apportionv1.KueueNomination) {
 	for _, set := range n.GetPodSets() {
 		name, pods := visible.Text(set.GetName()), strconv.Itoa(int(set.GetCount()))
 		for _, f := range set.GetFlavors() {
-			amount := text.KueueQuantity(f.GetResource(), f.GetAmount())
+			amount := quantity.Short(f.GetResource(), f.GetAmount())
 			table.Row(name, pods, visible.Text(f.GetResource()), visible.Text(f.GetFlavor()), amount)
 			name, pods = "", ""
 			flavors++

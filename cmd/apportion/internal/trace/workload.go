@@ -10,7 +10,6 @@ import (
 	"github.com/apportion/apportion/adapter/kueue"
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -79,22 +78,22 @@ func jobOfWorkload(run *kueue.Run) Job {
 		Priority: m.GetPriority(), Arrival: time.Unix(0, m.GetCreateTime()).Unix(), Min: all,
 	}
 	sets, admitted := m.GetKueue().GetPodSets(), 0
-	for i, p := range sets {
+	for _, p := range sets {
 		if len(sets) == 1 && p.MinCount != nil {
 			job.Min = min(max(int(p.GetMinCount()), 1), all)
 		}
 		n := int(p.GetCount())
-		if held := m.GetKueue().GetAdmission().GetPodSets(); i < len(held) && held[i].Count != nil {
-			n = int(held[i].GetCount())
+		if p.AdmittedCount != nil {
+			n = int(p.GetAdmittedCount())
 		}
 		admitted += min(max(n, 0), int(p.GetCount()))
 		if p.GetCount() <= 0 {
 			continue
 		}
 		group := Group{Role: p.GetName(), Tasks: int(p.GetCount())}
-		for _, r := range p.GetRequests() {
-			if amount := float64(r.GetAmount()) * wirekueue.Unit(r.GetName()); amount > 0 && fits(amount) {
-				group.Request = append(group.Request, Amount{r.GetName(), amount})
+		for k, d := range p.GetRequest().GetDimensions() {
+			if amount := p.GetRequest().GetAmounts()[k]; amount > 0 && fits(amount) {
+				group.Request = append(group.Request, Amount{run.Names[d], amount})
 			}
 		}
 		job.Groups = append(job.Groups, group)

@@ -1,6 +1,7 @@
 package variation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/engine/policy/kueue"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/quantity"
-	"github.com/apportion/apportion/internal/text"
 )
 
 // clusterQueue are the fields of a ClusterQueue. RESOURCE is RESOURCE@FLAVOR if several flavors have the resource.
@@ -19,100 +21,104 @@ var clusterQueue = fields{
 	"weight":     queueField((*setting).fairWeight),
 	"cohort":     queueField((*setting).cohort),
 	"stopPolicy": queueField((*setting).stopPolicy),
-	"nominal.": quotaField(func(s *setting, q *apportionv1.KueueQuota) error {
+	"nominal.": quotaField(func(s *setting, q *apportionv1.Quota, at uint32) error {
 		if s.value == none {
 			return errors.New("a nominal quota is needed: 0 is the least")
 		}
-		was := q.GetNominal()
-		n, err := s.kueueAmount(q.GetName())
-		if err == nil {
-			shown := text.KueueQuantities(q.GetName(), was, *n)
-			q.Nominal, s.before, s.after = *n, shown[0], shown[1]
-		}
-		return err
+		return s.limit(&q.Nominal, at)
 	}),
-	"borrowingLimit.": quotaField(func(s *setting, q *apportionv1.KueueQuota) error { return s.limit(q.GetName(), &q.BorrowingLimit) }),
-	"lendingLimit.":   quotaField(func(s *setting, q *apportionv1.KueueQuota) error { return s.limit(q.GetName(), &q.LendingLimit) }),
+	"borrowingLimit.": quotaField(func(s *setting, q *apportionv1.Quota, at uint32) error { return s.limit(&q.BorrowingLimit, at) }),
+	"lendingLimit.":   quotaField(func(s *setting, q *apportionv1.Quota, at uint32) error { return s.limit(&q.LendingLimit, at) }),
 }
 
-// quotaField applies a change to the quota of a resource of a ClusterQueue.
-func quotaField(apply func(*setting, *apportionv1.KueueQuota) error) func(*setting) error {
+// quotaField applies a change to the quota of a dimension of a ClusterQueue.
+func quotaField(apply func(*setting, *apportionv1.Quota, uint32) error) func(*setting) error {
 	return queueField(func(s *setting, q *apportionv1.Queue) error {
 		resource, flavor, flavored := strings.Cut(s.resource, "@")
-		var found []*apportionv1.KueueQuota
+		var found *apportionv1.Quota
 		var there []string
-		for _, g := range q.GetKueue().GetGroups() {
-			for _, f := range g.GetFlavors() {
-				for _, quota := range f.GetResources() {
-					there = append(there, quota.GetName()+"@"+f.GetName())
-					meant := quota.GetName() == resource || strings.HasSuffix(quota.GetName(), "/"+resource)
-					if meant && (!flavored || f.GetName() == flavor) {
-						found = append(found, quota)
-					}
+		matching, at := 0, uint32(0)
+		for _, o := range q.GetKueue().GetQuotas() {
+			for _, d := range o.GetNominal().GetDimensions() {
+				name := s.edit.names[d]
+				there = append(there, name+"@"+o.GetNodeSet())
+				meant := name == resource || strings.HasSuffix(name, "/"+resource)
+				if meant && (!flavored || o.GetNodeSet() == flavor) {
+					matching++
+					found, at = o, d
 				}
 			}
 		}
 		switch {
 		case len(there) == 0:
 			return fmt.Errorf("queue %s has no quota of Kueue", q.GetName())
-		case len(found) == 0:
+		case matching == 0:
 			return fmt.Errorf("the queue has no quota of %s; it has %s", s.resource, lookup.Some(there))
-		case len(found) > 1:
+		case matching > 1:
 			return fmt.Errorf("several flavors have %s: name one of %s", resource, lookup.Some(there))
 		}
 		s.resource = resource
 		if flavored {
 			s.resource += "@" + flavor
 		}
-		return apply(s, found[0])
+		return apply(s, found, at)
 	})
 }
 
-// kueueAmount reads an amount in Kueue's units: thousandths of a CPU, whole units of everything else, rounded up.
-func (s *setting) kueueAmount(resource string) (*int64, error) {
+// kueueAmount reads an amount of whole units of Kueue, rounded up.
+func (s *setting) kueueAmount(resource string) (float64, error) {
 	number, err := quantity.Number(s.value)
 	switch {
 	case err != nil:
-		return nil, err
+		return 0, err
 	case number.Sign() < 0:
-		return nil, fmt.Errorf("%s is negative", s.value)
+		return 0, fmt.Errorf("%s is negative", s.value)
 	case resource == "cpu":
 		number.Mul(number, big.NewRat(1000, 1))
 	}
 	amount, fits := quantity.RoundUp(number)
 	if !fits {
-		amount = math.MaxInt64
+		return math.Inf(1), nil
 	}
-	return &amount, nil
+	wire := wirekueue.Wire(resource, kueue.Amount(amount))
+	if back, exact := wirekueue.Amount(resource, wire); !exact || int64(back) != amount {
+		return 0, fmt.Errorf("%s is too large to be judged exactly", s.value)
+	}
+	return wire, nil
 }
 
-// limit sets a limit, or removes it.
-func (s *setting) limit(resource string, at **int64) error {
-	show := func(n *int64) string {
-		if n == nil {
-			return none
-		}
-		return text.KueueQuantity(resource, *n)
-	}
-	var n *int64
+// limit sets an amount of a dimension, or removes it.
+func (s *setting) limit(of **apportionv1.Resource, d uint32) error {
+	resource, amount := s.edit.names[d], math.NaN()
 	if s.value != none {
 		var err error
-		if n, err = s.kueueAmount(resource); err != nil {
+		if amount, err = s.kueueAmount(resource); err != nil {
 			return err
 		}
 	}
-	s.before, s.after = show(*at), show(n)
-	if *at != nil && n != nil {
-		shown := text.KueueQuantities(resource, **at, *n)
-		s.before, s.after = shown[0], shown[1]
+	if *of == nil {
+		*of = &apportionv1.Resource{}
 	}
-	*at = n
+	r := *of
+	at := slices.Index(r.GetDimensions(), d)
+	s.before, s.after = none, none
+	switch {
+	case at < 0 && s.value != none:
+		s.after = quantity.Short(resource, amount)
+		r.Dimensions, r.Amounts = append(r.Dimensions, d), append(r.Amounts, amount)
+	case at >= 0 && s.value == none:
+		s.before = quantity.Short(resource, r.GetAmounts()[at])
+		r.Dimensions, r.Amounts = slices.Delete(r.Dimensions, at, at+1), slices.Delete(r.Amounts, at, at+1)
+	case at >= 0:
+		shown := quantity.Alike(resource, r.GetAmounts()[at], amount)
+		s.before, s.after, r.Amounts[at] = shown[0], shown[1], amount
+	}
 	return nil
 }
 
 // ofKueue returns what Kueue has of a queue.
 func ofKueue(q *apportionv1.Queue) (*apportionv1.KueueQueue, error) {
-	if q.GetKueue() == nil {
+	if q.GetKueue() == nil || q.GetKueue().GetCohort() {
 		return nil, fmt.Errorf("queue %s is no ClusterQueue", q.GetName())
 	}
 	return q.GetKueue(), nil
@@ -140,16 +146,12 @@ func (s *setting) fairWeight(q *apportionv1.Queue) error {
 
 // cohort moves a queue to a cohort, or to none.
 func (s *setting) cohort(q *apportionv1.Queue) error {
-	own, err := ofKueue(q)
-	if err != nil {
+	if _, err := ofKueue(q); err != nil {
 		return err
 	}
-	s.before, s.after = own.GetCohort(), s.value
-	if s.before == "" {
-		s.before = none
-	}
-	if own.Cohort = s.value; s.value == none {
-		own.Cohort = ""
+	s.before, s.after = cmp.Or(q.GetParent(), none), s.value
+	if q.Parent = s.value; s.value == none {
+		q.Parent = ""
 	}
 	return nil
 }

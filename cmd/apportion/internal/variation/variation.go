@@ -204,7 +204,7 @@ func (e *edit) made() *Made {
 		base = lookup.Of(&apportionv1.Snapshot{
 			AsOf: base.GetAsOf(), Cluster: base.GetCluster(), Dimensions: e.names, Nodes: base.GetNodes(), Queues: base.GetQueues(),
 			Jobs: base.GetJobs(), Total: base.GetTotal(), NodeSets: base.GetNodeSets(), LeftOuts: base.GetLeftOuts(),
-			Memory: base.GetMemory(), Kueue: base.GetKueue(), Pods: base.GetPods(),
+			Memory: base.GetMemory(), Pods: base.GetPods(),
 		})
 	}
 	return &Made{Base: base, Change: &e.change, Lines: e.lines}

@@ -70,11 +70,11 @@ func Completions(cluster *lookup.Snapshot) []string {
 	}
 	for _, queue := range cluster.GetQueues() {
 		add("queue", queue.GetName())
-		if queue.GetKueue() == nil {
+		if queue.GetKueue() == nil || queue.GetKueue().GetCohort() {
 			continue
 		}
 		for field := range clusterQueue {
-			for _, one := range written(field, nil, quotas(queue.GetKueue())) {
+			for _, one := range written(field, nil, quotas(cluster, queue.GetKueue())) {
 				out = append(out, "clusterqueue/"+queue.GetName()+"."+one+"=")
 			}
 		}
@@ -94,13 +94,12 @@ func Completions(cluster *lookup.Snapshot) []string {
 }
 
 // quotas returns what a ClusterQueue has quota of: RESOURCE, and RESOURCE@FLAVOR where several flavors have it.
-func quotas(q *apportionv1.KueueQueue) []string {
+func quotas(cluster *lookup.Snapshot, q *apportionv1.KueueQueue) []string {
 	flavors := map[string][]string{}
-	for _, g := range q.GetGroups() {
-		for _, f := range g.GetFlavors() {
-			for _, quota := range f.GetResources() {
-				flavors[quota.GetName()] = append(flavors[quota.GetName()], quota.GetName()+"@"+f.GetName())
-			}
+	for _, o := range q.GetQuotas() {
+		for _, d := range o.GetNominal().GetDimensions() {
+			name := cluster.GetDimensions()[d]
+			flavors[name] = append(flavors[name], name+"@"+o.GetNodeSet())
 		}
 	}
 	var out []string

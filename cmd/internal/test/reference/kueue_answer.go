@@ -73,6 +73,9 @@ func (f *kueueForm) share(node int32) object {
 func (f *kueueForm) queues() object {
 	out := object{}
 	for i := range int32(f.Queues()) {
+		if f.NodeOf(i) != i {
+			continue // It stands for a cohort.
+		}
 		name, _, in := f.Node(i)
 		reason, _ := f.Inactivity(i)
 		q := object{"active": reason == kueue.Active, "reason": reason.String(), "inSnapshot": in}

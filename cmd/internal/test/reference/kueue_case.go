@@ -187,11 +187,13 @@ func (c *kueueCase) leaveCycles() {
 		return
 	}
 	parents := map[string]string{}
-	for _, cohort := range snapshot.GetKueue().GetCohorts() {
-		parents[cohort.GetName()] = cohort.GetParent()
+	for _, q := range snapshot.GetQueues() {
+		if q.GetKueue().GetCohort() {
+			parents[q.GetName()] = q.GetParent()
+		}
 	}
 	for _, q := range snapshot.GetQueues() {
-		at := q.GetKueue().GetCohort()
+		at := q.GetParent()
 		for range parents {
 			at = parents[at]
 		}

@@ -5,7 +5,6 @@
 package asfair
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -21,29 +20,27 @@ import (
 
 // Translation is a cluster as the policy `fair` sees it.
 type Translation struct {
-	// Snapshot has the queues of the cluster at their positions and the cohorts behind them, and the jobs at their positions. What it says
-	// about Kueue is left out.
+	// Snapshot has the queues of the cluster at their positions, and cohorts that are only named behind them, and the jobs at their
+	// positions. What it says about Kueue is left out.
 	Snapshot *apportionv1.Snapshot
 	// Notes say what has no counterpart, a sentence each.
 	Notes []string
 }
 
-// maxTasks is the largest number of pods that a translation has, maxDimensions that of resources, which the capability of each queue lists.
-const maxTasks, maxDimensions = 1 << 20, 64
+// maxTasks is the largest number of pods that a translation has.
+const maxTasks = 1 << 20
 
 // Of translates a snapshot. It does not change it. Workloads for which there is no room have no pods in the translation, and are named
-// among the jobs that are left out. The error says that quotas name too many resources.
-func Of(s *apportionv1.Snapshot) (*Translation, error) {
+// among the jobs that are left out.
+func Of(s *apportionv1.Snapshot) *Translation {
 	t := &translator{
-		from: s, to: &apportionv1.Snapshot{AsOf: s.GetAsOf(), Cluster: s.GetCluster(), LeftOuts: slices.Clone(s.GetLeftOuts())},
-		position: map[string]uint32{}, cohorts: map[string]*cohort{}, sets: map[string]string{},
+		from: s, to: &apportionv1.Snapshot{
+			AsOf: s.GetAsOf(), Cluster: s.GetCluster(), Dimensions: s.GetDimensions(), LeftOuts: slices.Clone(s.GetLeftOuts()),
+		},
+		cohorts: map[string]*cohort{}, sets: map[string]string{}, named: map[uint32]bool{},
 	}
 	t.index()
 	t.makeRoom()
-	t.listDimensions()
-	if n := len(t.to.GetDimensions()); n > maxDimensions {
-		return nil, fmt.Errorf("there are %d resources, and at most %d are judged by another policy than kueue", n, maxDimensions)
-	}
 	t.listCohorts()
 	t.makeNodes()
 	t.makeQueues()
@@ -51,14 +48,14 @@ func Of(s *apportionv1.Snapshot) (*Translation, error) {
 		t.to.Jobs = append(t.to.Jobs, t.job(j))
 	}
 	t.describe()
-	return &Translation{Snapshot: t.to, Notes: t.notes}, nil
+	return &Translation{Snapshot: t.to, Notes: t.notes}
 }
 
 // Both returns a snapshot with the queues, jobs and nodes of a translation that keeps what Kueue's own policy judges: either policy decides
 // about the same cluster.
 func Both(s *apportionv1.Snapshot, t *Translation) *apportionv1.Snapshot {
 	both := proto.CloneOf(t.Snapshot)
-	both.Kueue = s.GetKueue()
+	both.NodeSets = append(both.NodeSets, s.GetNodeSets()...)
 	for i, q := range s.GetQueues() {
 		both.Queues[i].Kueue = q.GetKueue()
 	}
@@ -72,11 +69,10 @@ func Both(s *apportionv1.Snapshot, t *Translation) *apportionv1.Snapshot {
 type translator struct {
 	from, to *apportionv1.Snapshot
 	notes    []string
-	// named are the resources of quotas and requests.
-	named []string
-	// position of each resource in the dimensions.
-	position map[string]uint32
-	cohorts  map[string]*cohort
+	// named are the dimensions of quotas and requests, pods that of pods, or none.
+	named   map[uint32]bool
+	pods    int
+	cohorts map[string]*cohort
 	// names are the cohorts in order of their positions as queues.
 	names []string
 	// node is the position of the node of each flavor.
@@ -85,23 +81,35 @@ type translator struct {
 	joined bool
 	// sets are the names of the node sets, each by itself.
 	sets map[string]string
-	// byName and flavors are those of the cluster by name, active its admission checks that are.
+	// byName and flavors are those of the cluster by name.
 	byName  map[string]*apportionv1.Queue
 	flavors map[string]*kueue.Flavor
-	active  map[string]bool
 }
 
-// index makes byName, flavors and active.
+// index makes byName, flavors and named.
 func (t *translator) index() {
-	t.byName, t.flavors, t.active = map[string]*apportionv1.Queue{}, map[string]*kueue.Flavor{}, map[string]bool{}
+	t.byName, t.flavors = map[string]*apportionv1.Queue{}, map[string]*kueue.Flavor{}
+	t.pods = slices.Index(t.from.GetDimensions(), "pods")
 	for _, q := range t.from.GetQueues() {
 		t.byName[q.GetName()] = q
+		t.name(wirekueue.Lists(q.GetKueue())...)
 	}
-	for _, f := range t.from.GetKueue().GetFlavors() {
-		t.flavors[f.GetName()] = new(wirekueue.Flavor(f))
+	for _, j := range t.from.GetJobs() {
+		for _, p := range j.GetKueue().GetPodSets() {
+			t.name(p.GetRequest().GetDimensions())
+		}
 	}
-	for _, c := range t.from.GetKueue().GetChecks() {
-		t.active[c.GetName()] = t.active[c.GetName()] || c.GetActive()
+	for _, s := range t.from.GetNodeSets() {
+		if s.GetFlavor() != nil {
+			t.flavors[s.GetName()] = new(wirekueue.Flavor(s.GetName(), s.GetFlavor()))
+		}
+	}
+}
+
+// name notes dimensions that quotas or requests have.
+func (t *translator) name(lists ...[]uint32) {
+	for _, d := range slices.Concat(lists...) {
+		t.named[d] = true
 	}
 }
 
@@ -109,74 +117,28 @@ func (t *translator) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// listDimensions lists cpu, memory, and all resources of quotas and requests by name.
-func (t *translator) listDimensions() {
-	all := map[string]bool{}
-	for _, groups := range t.quotas() {
-		for _, g := range groups {
-			for _, f := range g.GetFlavors() {
-				for _, q := range f.GetResources() {
-					all[q.GetName()] = true
-				}
-			}
-		}
-	}
-	for _, j := range t.from.GetJobs() {
-		for _, p := range j.GetKueue().GetPodSets() {
-			for _, r := range p.GetRequests() {
-				all[r.GetName()] = true
-			}
-		}
-	}
-	t.named = slices.Sorted(maps.Keys(all))
-	delete(all, "cpu")
-	delete(all, "memory")
-	t.to.Dimensions = append([]string{"cpu", "memory"}, slices.Sorted(maps.Keys(all))...)
-	for i, name := range t.to.GetDimensions() {
-		t.position[name] = uint32(i)
-	}
-}
+// amounts are amounts by dimension; infinite ones are unlimited.
+type amounts map[uint32]float64
 
-// quotas returns the groups of all queues and cohorts.
-func (t *translator) quotas() [][]*apportionv1.KueueResourceGroup {
-	var all [][]*apportionv1.KueueResourceGroup
-	for _, q := range t.from.GetQueues() {
-		all = append(all, q.GetKueue().GetGroups())
+func (a amounts) add(b *apportionv1.Resource, times float64) {
+	for i, d := range b.GetDimensions() {
+		a[d] += b.GetAmounts()[i] * times
 	}
-	for _, c := range t.from.GetKueue().GetCohorts() {
-		all = append(all, c.GetGroups())
-	}
-	return all
-}
-
-// amounts are amounts by resource, in Kueue's units. A sum that exceeds int64 is unlimited.
-type amounts map[string]int64
-
-const unlimited = math.MaxInt64
-
-func (a amounts) add(resource string, amount int64) {
-	if amount > unlimited-a[resource] {
-		a[resource] = unlimited
-		return
-	}
-	a[resource] += amount
 }
 
 func (a amounts) addAll(b amounts) {
-	for resource, amount := range b {
-		a.add(resource, amount)
+	for d, amount := range b {
+		a[d] += amount
 	}
 }
 
-// resource returns amounts in the contract's units: thousandths of everything but memory and pods. Unlimited amounts are left out.
-func (t *translator) resource(a amounts) *apportionv1.Resource {
+// resource returns amounts without those that are unlimited.
+func resource(a amounts) *apportionv1.Resource {
 	out := &apportionv1.Resource{}
-	for _, name := range slices.SortedFunc(maps.Keys(a), func(l, r string) int { return cmp.Compare(t.position[l], t.position[r]) }) {
-		if a[name] == unlimited {
-			continue
+	for _, d := range slices.Sorted(maps.Keys(a)) {
+		if !math.IsInf(a[d], 1) {
+			out.Dimensions, out.Amounts = append(out.Dimensions, d), append(out.Amounts, a[d])
 		}
-		out.Dimensions = append(out.Dimensions, t.position[name])
-		out.Amounts = append(out.Amounts, float64(a[name])*wirekueue.Unit(name))
 	}
 	return out
 }
@@ -196,7 +158,7 @@ func (t *translator) makeNodes() {
 		if _, made := position[at]; !made {
 			position[at] = uint32(len(t.to.GetNodes()))
 			t.to.Nodes = append(t.to.Nodes, &apportionv1.Node{
-				Name: "flavor-" + strings.Join(members[at], "+"), Allocatable: t.resource(offers[at]),
+				Name: "flavor-" + strings.Join(members[at], "+"), Allocatable: resource(offers[at]),
 			})
 		}
 		t.node[f] = position[at]
@@ -224,41 +186,41 @@ func (j joins) find(f string) string {
 // joinFlavors joins the flavors of each owner that has several groups.
 func (t *translator) joinFlavors() joins {
 	top := joins{}
-	for _, groups := range t.quotas() {
-		first := ""
-		for _, g := range groups {
-			for _, f := range g.GetFlavors() {
-				here := top.find(f.GetName())
-				if first = cmp.Or(first, f.GetName()); len(groups) > 1 {
-					t.joined = t.joined || here != top.find(first)
-					top[here] = top.find(first)
-				}
+	for _, q := range t.from.GetQueues() {
+		quotas := q.GetKueue().GetQuotas()
+		several := slices.ContainsFunc(quotas, func(o *apportionv1.Quota) bool { return !sameGroup(o, quotas[0]) })
+		for _, o := range quotas {
+			here, first := top.find(o.GetNodeSet()), top.find(quotas[0].GetNodeSet())
+			if several {
+				t.joined = t.joined || here != first
+				top[here] = first
 			}
 		}
 	}
 	return top
 }
 
+// sameGroup reports whether quotas are of one resource group.
+func sameGroup(a, b *apportionv1.Quota) bool {
+	return slices.ContainsFunc(a.GetNominal().GetDimensions(), func(d uint32) bool { return slices.Contains(b.GetNominal().GetDimensions(), d) })
+}
+
 // offers returns the nominal quota of joined flavors. An unlimited quota is as much as all workloads want.
 func (t *translator) offers(top joins) map[string]amounts {
 	offers, wanted := map[string]amounts{}, t.wanted()
-	for _, groups := range t.quotas() {
-		for _, g := range groups {
-			for _, f := range g.GetFlavors() {
-				at := top.find(f.GetName())
-				if offers[at] == nil {
-					offers[at] = amounts{}
-				}
-				for _, q := range f.GetResources() {
-					offers[at].add(q.GetName(), q.GetNominal())
-				}
+	for _, q := range t.from.GetQueues() {
+		for _, o := range q.GetKueue().GetQuotas() {
+			at := top.find(o.GetNodeSet())
+			if offers[at] == nil {
+				offers[at] = amounts{}
 			}
+			offers[at].add(o.GetNominal(), 1)
 		}
 	}
 	for _, offer := range offers {
-		for resource, amount := range offer {
-			if amount == unlimited {
-				offer[resource] = wanted[resource]
+		for d, amount := range offer {
+			if math.IsInf(amount, 1) {
+				offer[d] = wanted[d]
 			}
 		}
 	}
@@ -270,18 +232,11 @@ func (t *translator) wanted() amounts {
 	sum := amounts{}
 	for _, j := range t.from.GetJobs() {
 		for _, p := range j.GetKueue().GetPodSets() {
-			sum.add("pods", int64(p.GetCount()))
-			for _, r := range p.GetRequests() {
-				sum.add(r.GetName(), product(r.GetAmount(), p.GetCount()))
+			if t.pods >= 0 {
+				sum[uint32(t.pods)] += float64(p.GetCount())
 			}
+			sum.add(p.GetRequest(), float64(max(0, p.GetCount())))
 		}
 	}
 	return sum
-}
-
-func product(amount int64, count int32) int64 {
-	if count > 0 && amount > unlimited/int64(count) {
-		return unlimited
-	}
-	return amount * int64(max(0, count))
 }

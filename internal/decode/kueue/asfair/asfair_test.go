@@ -11,22 +11,41 @@ import (
 	"github.com/apportion/apportion/internal/decode/kueue/asfair"
 )
 
-func quota(nominal int64, borrowing, lending *int64) *apportionv1.KueueQuota {
-	return &apportionv1.KueueQuota{Name: "cpu", Nominal: nominal, BorrowingLimit: borrowing, LendingLimit: lending}
+// cpu is an amount of dimension 0.
+func cpu(amount float64) *apportionv1.Resource {
+	return &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{amount}}
 }
 
-func queue(name, cohort string, flavors ...*apportionv1.KueueFlavorQuotas) *apportionv1.Queue {
-	return &apportionv1.Queue{Name: name, Kueue: &apportionv1.KueueQueue{
-		Cohort: cohort, Groups: []*apportionv1.KueueResourceGroup{{CoveredResources: []string{"cpu"}, Flavors: flavors}},
-	}}
+// quota is one of cpu in a flavor; limits of a nil pointer are absent.
+func quota(flavor string, nominal float64, borrowing, lending *float64) *apportionv1.Quota {
+	q := &apportionv1.Quota{NodeSet: flavor, Nominal: cpu(nominal)}
+	if borrowing != nil {
+		q.BorrowingLimit = cpu(*borrowing)
+	}
+	if lending != nil {
+		q.LendingLimit = cpu(*lending)
+	}
+	return q
 }
 
-func flavor(name string, quotas ...*apportionv1.KueueQuota) *apportionv1.KueueFlavorQuotas {
-	return &apportionv1.KueueFlavorQuotas{Name: name, Resources: quotas}
+func queue(name, cohort string, quotas ...*apportionv1.Quota) *apportionv1.Queue {
+	return &apportionv1.Queue{Name: name, Parent: cohort, Kueue: &apportionv1.KueueQueue{Quotas: quotas}}
 }
 
-func workload(name, queue string, pods int32, cpu int64, selected string) *apportionv1.Job {
-	set := &apportionv1.KueuePodSet{Name: "main", Count: pods, Requests: []*apportionv1.KueueAmount{{Name: "cpu", Amount: cpu}}}
+func cohort(name, parent string, quotas ...*apportionv1.Quota) *apportionv1.Queue {
+	return &apportionv1.Queue{Name: name, Parent: parent, Kueue: &apportionv1.KueueQueue{Cohort: true, Quotas: quotas}}
+}
+
+func flavor(name, kind string) *apportionv1.NodeSet {
+	f := &apportionv1.KueueFlavor{}
+	if kind != "" {
+		f.NodeLabels = []*apportionv1.KueueLabel{{Key: "kind", Value: kind}}
+	}
+	return &apportionv1.NodeSet{Name: name, Flavor: f}
+}
+
+func workload(name, queue string, pods int32, amount float64, selected string) *apportionv1.Job {
+	set := &apportionv1.KueuePodSet{Name: "main", Count: pods, Request: cpu(amount)}
 	if selected != "" {
 		set.SelectorLabels = []*apportionv1.KueueLabel{{Key: "kind", Value: selected}}
 	}
@@ -36,14 +55,11 @@ func workload(name, queue string, pods int32, cpu int64, selected string) *appor
 // cluster has two queues in a cohort and one alone, and two flavors.
 func cluster(jobs ...*apportionv1.Job) *apportionv1.Snapshot {
 	return &apportionv1.Snapshot{
-		Kueue: &apportionv1.KueueSnapshot{Flavors: []*apportionv1.KueueFlavor{
-			{Name: "fast", NodeLabels: []*apportionv1.KueueLabel{{Key: "kind", Value: "fast"}}},
-			{Name: "slow", NodeLabels: []*apportionv1.KueueLabel{{Key: "kind", Value: "slow"}}},
-		}},
+		Dimensions: []string{"cpu", "memory"}, NodeSets: []*apportionv1.NodeSet{flavor("fast", "fast"), flavor("slow", "slow")},
 		Queues: []*apportionv1.Queue{
-			queue("a", "all", flavor("fast", quota(4000, new(int64(2000)), new(int64(1000)))), flavor("slow", quota(6000, new(int64(0)), nil))),
-			queue("b", "all", flavor("slow", quota(10_000, nil, nil))),
-			queue("alone", "", flavor("fast", quota(8000, nil, nil))),
+			queue("a", "all", quota("fast", 4000, new(2000.0), new(1000.0)), quota("slow", 6000, new(0.0), nil)),
+			queue("b", "all", quota("slow", 10_000, nil, nil)),
+			queue("alone", "", quota("fast", 8000, nil, nil)),
 		},
 		Jobs: jobs,
 	}
@@ -59,8 +75,7 @@ func amount(r *apportionv1.Resource) float64 {
 }
 
 func TestQuotasBecomeDeservedGuaranteeAndCapability(t *testing.T) {
-	got, err := asfair.Of(cluster())
-	require.NoError(t, err)
+	got := asfair.Of(cluster())
 	queues := got.Snapshot.GetQueues()
 	require.Len(t, queues, 4)
 	a, b, alone, all := queues[0], queues[1], queues[2], queues[3]
@@ -80,11 +95,9 @@ func TestQuotasBecomeDeservedGuaranteeAndCapability(t *testing.T) {
 func TestAWorkloadIsAGangOnTheFlavorsThatSuitIt(t *testing.T) {
 	run := workload("run", "b", 3, 1000, "")
 	run.Kueue.PodSets[0].MinCount = new(int32(1))
-	run.Kueue.Admission = &apportionv1.KueueAdmission{PodSets: []*apportionv1.KueueAdmittedPodSet{{
-		Name: "main", Count: new(int32(2)), Usages: []*apportionv1.KueueFlavoredUsage{{Resource: "cpu", Flavor: "slow", Amount: new(int64(2000))}},
-	}}}
-	got, err := asfair.Of(cluster(run, workload("picky", "a", 2, 500, "slow")))
-	require.NoError(t, err)
+	run.Kueue.Admitted, run.Kueue.PodSets[0].AdmittedCount = true, new(int32(2))
+	run.Kueue.PodSets[0].Uses = []*apportionv1.FlavorUse{{NodeSet: "slow", Used: cpu(2000)}}
+	got := asfair.Of(cluster(run, workload("picky", "a", 2, 500, "slow")))
 	admitted, pending := got.Snapshot.GetJobs()[0], got.Snapshot.GetJobs()[1]
 	require.Len(t, admitted.GetGroups()[0].GetTasks(), 2, "as many as were admitted")
 	require.Equal(t, uint32(1), admitted.GetMinAvailable())
@@ -95,40 +108,35 @@ func TestAWorkloadIsAGangOnTheFlavorsThatSuitIt(t *testing.T) {
 	require.Equal(t, []uint32{1}, got.Snapshot.GetNodeSets()[0].GetNodes())
 }
 
-func TestNamesThatAreTakenAndUnlimitedQuotasAreNoted(t *testing.T) {
+func TestUnlimitedQuotasAreAsMuchAsIsWanted(t *testing.T) {
 	s := cluster(workload("w", "a", 1, 7000, ""))
-	s.Queues[0].Kueue.Cohort, s.Queues[1].Kueue.Cohort = "a", "a"
-	s.Queues[1].Kueue.Groups[0].Flavors[0].Resources[0].Nominal = math.MaxInt64
-	got, err := asfair.Of(s)
-	require.NoError(t, err)
-	require.Equal(t, "cohort-a", got.Snapshot.GetQueues()[0].GetParent())
-	require.Contains(t, got.Notes, "Cohort a becomes queue cohort-a, because its name is taken")
+	s.Queues[1].Kueue.Quotas[0].Nominal = cpu(math.Inf(1))
+	got := asfair.Of(s)
+	require.Contains(t, got.Notes, "an unlimited quota is as much as all workloads request: fair divides what there is")
 	require.InDelta(t, 7000, amount(got.Snapshot.GetNodes()[1].GetAllocatable()), 0)
 }
 
 func TestAQueueWithoutItsFlavorOrItsCheckIsClosed(t *testing.T) {
 	s := cluster()
-	s.Queues[1].Kueue.Groups[0].Flavors[0].Name = "gone"
-	s.Queues[2].Kueue.Checks = []string{"quiet"}
-	s.Kueue.Checks = []*apportionv1.KueueCheck{{Name: "quiet"}}
-	got, err := asfair.Of(s)
-	require.NoError(t, err)
+	s.Queues[1].Kueue.Quotas[0].NodeSet = "gone"
+	check := &apportionv1.KueueCheck{Name: "quiet", Active: new(false)}
+	s.Queues[2].Kueue.Checks = []*apportionv1.KueueCheck{check}
+	got := asfair.Of(s)
 	for i, want := range []apportionv1.QueueState{0, apportionv1.QueueState_QUEUE_STATE_CLOSED, apportionv1.QueueState_QUEUE_STATE_CLOSED, 0} {
 		require.Equal(t, want, got.Snapshot.GetQueues()[i].GetState(), got.Snapshot.GetQueues()[i].GetName())
 	}
 	require.Contains(t, got.Notes, "2 queues: closed here, because a flavor or an admission check of them does not exist or is not active, "+
 		"so that Kueue admits nothing")
-	s.Kueue.Checks[0].Active = true
-	got, err = asfair.Of(s)
-	require.NoError(t, err)
-	require.Zero(t, got.Snapshot.GetQueues()[2].GetState())
+	check.Active = nil
+	require.Equal(t, apportionv1.QueueState_QUEUE_STATE_CLOSED, asfair.Of(s).Snapshot.GetQueues()[2].GetState(), "there is none")
+	check.Active = new(true)
+	require.Zero(t, asfair.Of(s).Snapshot.GetQueues()[2].GetState())
 }
 
 // TestEitherPolicyAcceptsTheJoinedSnapshot asks both policies about one snapshot.
 func TestEitherPolicyAcceptsTheJoinedSnapshot(t *testing.T) {
 	s := cluster(workload("w", "a", 1, 1000, ""))
-	got, err := asfair.Of(s)
-	require.NoError(t, err)
+	got := asfair.Of(s)
 	both := asfair.Both(s, got)
 	for _, name := range []string{"kueue", "fair"} {
 		policy, _ := client.Preset(name)

@@ -21,24 +21,19 @@ func (t *translator) job(from *apportionv1.Job) *apportionv1.Job {
 		EndIsDeadline: from.GetEndIsDeadline(), ExpectedRuntime: from.GetExpectedRuntime(), Phase: apportionv1.JobPhase_JOB_PHASE_PENDING,
 	}
 	queue := t.byName[from.GetQueue()]
-	admitted := map[string]*apportionv1.KueueAdmittedPodSet{}
-	if own.GetAdmission() != nil {
+	if own.GetAdmitted() {
 		out.Phase = apportionv1.JobPhase_JOB_PHASE_RUNNING
-		for _, p := range own.GetAdmission().GetPodSets() {
-			admitted[p.GetName()] = p
-		}
 	}
 	for _, p := range own.GetPodSets() {
-		is := admitted[p.GetName()]
-		count, least := pods(p, is)
-		g := &apportionv1.TaskGroup{Role: p.GetName(), Request: t.resource(t.request(queue, p)), MinAvailable: new(uint32(least))}
-		if own.GetAdmission() == nil {
+		count, least := pods(p, own.GetAdmitted())
+		g := &apportionv1.TaskGroup{Role: p.GetName(), Request: resource(t.request(queue, p)), MinAvailable: new(uint32(least))}
+		if !own.GetAdmitted() {
 			g.NodeSet = t.nodeSet(queue, p)
 		}
-		node := t.nodeOf(is)
+		node := t.nodeOf(p)
 		for i := range count {
 			task := t.task(from, own, p, i)
-			if own.GetAdmission() != nil {
+			if own.GetAdmitted() {
 				task.Node = node
 			}
 			g.Tasks = append(g.Tasks, task)
@@ -50,23 +45,23 @@ func (t *translator) job(from *apportionv1.Job) *apportionv1.Job {
 }
 
 // pods returns how many pods of a set there are, at most as many as it has, and how many of them must run together.
-func pods(p *apportionv1.KueuePodSet, admitted *apportionv1.KueueAdmittedPodSet) (count, least int32) {
+func pods(p *apportionv1.KueuePodSet, admitted bool) (count, least int32) {
 	count, least = p.GetCount(), p.GetCount()
 	if p.MinCount != nil {
 		least = p.GetMinCount()
 	}
-	if admitted != nil && admitted.Count != nil {
-		count = admitted.GetCount()
+	if admitted && p.AdmittedCount != nil {
+		count = p.GetAdmittedCount()
 		least = min(least, count)
 	}
 	count = max(0, min(count, p.GetCount()-max(0, p.GetReclaimable())))
 	return count, max(0, min(least, count))
 }
 
-// nodeOf returns the node of the first flavor of an admission that has one, or nil.
-func (t *translator) nodeOf(admitted *apportionv1.KueueAdmittedPodSet) *uint32 {
-	for _, u := range admitted.GetUsages() {
-		if node, ok := t.node[u.GetFlavor()]; ok {
+// nodeOf returns the node of the first flavor that an admitted pod set uses and that has one, or nil.
+func (t *translator) nodeOf(p *apportionv1.KueuePodSet) *uint32 {
+	for _, u := range p.GetUses() {
+		if node, ok := t.node[u.GetNodeSet()]; ok {
 			return new(node)
 		}
 	}
@@ -76,13 +71,15 @@ func (t *translator) nodeOf(admitted *apportionv1.KueueAdmittedPodSet) *uint32 {
 // request returns what a pod requests. A group that covers pods counts it.
 func (t *translator) request(queue *apportionv1.Queue, p *apportionv1.KueuePodSet) amounts {
 	out := amounts{}
-	for _, r := range p.GetRequests() {
-		out[r.GetName()] = r.GetAmount()
+	out.add(p.GetRequest(), 1)
+	if t.pods < 0 {
+		return out
 	}
-	delete(out, "pods")
-	for _, g := range queue.GetKueue().GetGroups() {
-		if slices.Contains(g.GetCoveredResources(), "pods") {
-			out["pods"] = 1
+	d := uint32(t.pods)
+	delete(out, d)
+	for _, q := range queue.GetKueue().GetQuotas() {
+		if slices.Contains(q.GetNominal().GetDimensions(), d) {
+			out[d] = 1
 		}
 	}
 	return out
@@ -95,9 +92,9 @@ func (t *translator) task(job *apportionv1.Job, own *apportionv1.KueueWorkload, 
 		CreateTime: job.GetCreateTime(), Index: new(uint32(i)),
 	}
 	switch {
-	case own.GetAdmission() == nil && own.GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED:
+	case !own.GetAdmitted() && own.GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED:
 		task.Detail = &apportionv1.TaskDetail{Gate: apportionv1.TaskGate_TASK_GATE_OTHER}
-	case own.GetAdmission() == nil:
+	case !own.GetAdmitted():
 	case own.GetEvicted():
 		task.Status = apportionv1.TaskStatus_TASK_STATUS_RELEASING
 	default:
@@ -108,17 +105,15 @@ func (t *translator) task(job *apportionv1.Job, own *apportionv1.KueueWorkload, 
 
 // nodeSet returns the name of the set of nodes whose flavors the queue has and the pods of a set may use.
 func (t *translator) nodeSet(queue *apportionv1.Queue, p *apportionv1.KueuePodSet) string {
-	pods := wirekueue.PodSet(p)
+	pods := wirekueue.PodSet(p, nil)
 	in := map[uint32]bool{}
 	var nodes []uint32
 	var named []string
-	for _, g := range queue.GetKueue().GetGroups() {
-		for _, f := range g.GetFlavors() {
-			of, exists := t.flavors[f.GetName()]
-			if node := t.node[f.GetName()]; exists && !in[node] && kueue.Suits(of, &pods) {
-				in[node] = true
-				nodes, named = append(nodes, node), append(named, f.GetName())
-			}
+	for _, q := range queue.GetKueue().GetQuotas() {
+		of, exists := t.flavors[q.GetNodeSet()]
+		if node := t.node[q.GetNodeSet()]; exists && !in[node] && kueue.Suits(of, &pods) {
+			in[node] = true
+			nodes, named = append(nodes, node), append(named, q.GetNodeSet())
 		}
 	}
 	slices.Sort(nodes)

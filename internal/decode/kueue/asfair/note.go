@@ -1,6 +1,7 @@
 package asfair
 
 import (
+	"math"
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -36,20 +37,16 @@ func (t *translator) describe() {
 	count("closed here, because a flavor or an admission check of them does not exist or is not active, so that Kueue admits nothing",
 		t.inactive)
 	unlimitedQuota, withheld, boosted := false, 0, 0
-	for _, groups := range t.quotas() {
-		for _, g := range groups {
-			for _, f := range g.GetFlavors() {
-				unlimitedQuota = unlimitedQuota || slices.ContainsFunc(f.GetResources(), func(q *apportionv1.KueueQuota) bool {
-					return q.GetNominal() == unlimited
-				})
-			}
-		}
+	for _, q := range queues {
+		unlimitedQuota = unlimitedQuota || slices.ContainsFunc(q.GetKueue().GetQuotas(), func(o *apportionv1.Quota) bool {
+			return slices.ContainsFunc(o.GetNominal().GetAmounts(), func(a float64) bool { return math.IsInf(a, 1) })
+		})
 	}
 	if unlimitedQuota {
 		t.note("an unlimited quota is as much as all workloads request: fair divides what there is")
 	}
 	for _, j := range t.from.GetJobs() {
-		if j.GetKueue().GetAdmission() == nil && j.GetKueue().GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED {
+		if !j.GetKueue().GetAdmitted() && j.GetKueue().GetWithheld() != apportionv1.KueueWithheld_KUEUE_WITHHELD_UNSPECIFIED {
 			withheld++
 		}
 		if j.GetKueue().GetPriorityBoost() != 0 {

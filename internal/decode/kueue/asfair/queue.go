@@ -11,8 +11,9 @@ import (
 
 // cohort is a Cohort that becomes a queue.
 type cohort struct {
-	name, parent string
-	object       *apportionv1.KueueCohort
+	parent string
+	// object is nil for one that is only named.
+	object *apportionv1.KueueQueue
 	// sum has the quota of the cohort and of all below it, kept what the queues below it do not lend; both are empty without a root.
 	sum, kept amounts
 	// root is the highest cohort above, or the cohort itself; empty in a cycle, and below one.
@@ -31,27 +32,12 @@ func (t *translator) listCohorts() {
 		t.names = append(t.names, name)
 		return t.cohorts[name]
 	}
-	for _, c := range t.from.GetKueue().GetCohorts() {
-		at := find(c.GetName())
-		at.object, at.parent = c, c.GetParent()
-		find(c.GetParent())
-	}
 	for _, q := range t.from.GetQueues() {
-		find(q.GetKueue().GetCohort())
-	}
-	taken := map[string]bool{"root": true}
-	for _, q := range t.from.GetQueues() {
-		taken[q.GetName()] = true
-	}
-	for _, name := range t.names {
-		as := name
-		for taken[as] {
-			as = "cohort-" + as
+		if own := q.GetKueue(); own.GetCohort() {
+			at := find(q.GetName())
+			at.object, at.parent = own, q.GetParent()
 		}
-		if taken[as] = true; as != name {
-			t.note("Cohort %s becomes queue %s, because its name is taken", name, as)
-		}
-		t.cohorts[name].name = as
+		find(q.GetParent())
 	}
 	t.findRoots()
 }
@@ -93,158 +79,169 @@ func (t *translator) raise() {
 	}
 }
 
-// terms are the quotas of an owner by resource, summed over flavors.
+// terms are the quotas of an owner by dimension, summed over flavors.
 type terms struct {
 	nominal, kept amounts
-	// most is what may be used at most of the resources of which all flavors have a borrowing limit.
+	// most is what may be used at most of the dimensions of which all flavors have a borrowing limit.
 	most amounts
 }
 
-func termsOf(groups []*apportionv1.KueueResourceGroup) terms {
+func termsOf(quotas []*apportionv1.Quota) terms {
 	out := terms{amounts{}, amounts{}, amounts{}}
-	free := map[string]bool{}
-	for _, g := range groups {
-		for _, f := range g.GetFlavors() {
-			for _, q := range f.GetResources() {
-				name := q.GetName()
-				out.nominal.add(name, q.GetNominal())
-				if q.LendingLimit != nil {
-					out.kept.add(name, max(0, q.GetNominal()-q.GetLendingLimit()))
-				}
-				out.most.add(name, q.GetNominal())
-				out.most.add(name, q.GetBorrowingLimit())
-				free[name] = free[name] || q.BorrowingLimit == nil
+	free := map[uint32]bool{}
+	for _, q := range quotas {
+		out.nominal.add(q.GetNominal(), 1)
+		out.most.add(q.GetNominal(), 1)
+		out.most.add(q.GetBorrowingLimit(), 1)
+		lending := amounts{}
+		lending.add(q.GetLendingLimit(), 1)
+		for i, d := range q.GetNominal().GetDimensions() {
+			free[d] = free[d] || !slices.Contains(q.GetBorrowingLimit().GetDimensions(), d)
+			if lent, limited := lending[d]; limited && !math.IsInf(lent, 1) {
+				out.kept[d] += max(0, q.GetNominal().GetAmounts()[i]-lent)
 			}
 		}
 	}
-	for name := range free {
-		if free[name] {
-			delete(out.most, name)
-		}
-	}
+	maps.DeleteFunc(out.most, func(d uint32, _ float64) bool { return free[d] })
 	return out
 }
 
-// makeQueues makes a queue of each ClusterQueue, and of each Cohort behind them.
+// makeQueues makes a queue of each ClusterQueue and Cohort, and of the cohorts that are only named behind them.
 func (t *translator) makeQueues() {
 	scale := t.scale()
 	for _, q := range t.from.GetQueues() {
-		own := q.GetKueue()
-		if own == nil {
-			own = &apportionv1.KueueQueue{}
-		}
-		at := termsOf(own.GetGroups())
-		name := q.GetName()
-		if name == "root" {
-			t.note("ClusterQueue root is the root of the queues here, which takes no jobs: rename it")
-		}
-		out := &apportionv1.Queue{
-			Name: name, Weight: weight(own.Weight, scale), Deserved: t.resource(at.nominal), CreateTime: q.GetCreateTime(),
-		}
-		if own.GetStopped() || t.inactive(own) {
-			out.State = apportionv1.QueueState_QUEUE_STATE_CLOSED
-		}
-		switch cohort := t.cohorts[own.GetCohort()]; cohort {
-		case nil:
-			// Alone, it neither lends nor borrows.
-			out.Guarantee, out.Capability = t.resource(at.nominal), t.capability(at.nominal)
-		default:
-			out.Parent, out.Guarantee, out.Capability = cohort.name, t.resource(at.kept), t.capability(t.uncovered(at))
-			if cohort.root != "" {
-				cohort.sum.addAll(at.nominal)
-				cohort.kept.addAll(at.kept)
-			}
+		var out *apportionv1.Queue
+		if !q.GetKueue().GetCohort() {
+			out = t.clusterQueue(q, scale)
 		}
 		t.to.Queues = append(t.to.Queues, out)
 	}
 	for _, name := range t.names {
 		if c := t.cohorts[name]; c.root != "" {
-			c.sum.addAll(termsOf(c.object.GetGroups()).nominal)
+			c.sum.addAll(termsOf(c.object.GetQuotas()).nominal)
 		}
 	}
 	t.raise()
-	alone := t.alone()
-	for _, name := range t.names {
-		c := t.cohorts[name]
-		own := termsOf(c.object.GetGroups())
-		out := &apportionv1.Queue{Name: c.name, Weight: weight(weightOf(c.object), scale), Deserved: t.resource(c.sum)}
-		switch {
-		case c.root == name && alone:
-			// All there is belongs to this tree.
-		case c.root == name:
-			// Trees do not lend to each other.
-			out.Guarantee, out.Capability = t.resource(c.sum), t.capability(c.sum)
-		case c.parent != "":
-			out.Parent = t.cohorts[c.parent].name
-			kept := amounts{}
-			kept.addAll(c.kept)
-			kept.addAll(own.kept)
-			out.Guarantee, out.Capability = t.resource(kept), t.resource(t.limited(c, own))
+	alone, made := t.alone(), map[string]bool{}
+	for i, q := range t.from.GetQueues() {
+		if name := q.GetName(); q.GetKueue().GetCohort() {
+			t.to.Queues[i], made[name] = t.cohortQueue(name, alone, scale), true
 		}
-		t.to.Queues = append(t.to.Queues, out)
 	}
+	for _, name := range t.names {
+		if !made[name] {
+			t.to.Queues = append(t.to.Queues, t.cohortQueue(name, alone, scale))
+		}
+	}
+}
+
+// clusterQueue makes a queue of a ClusterQueue, and adds its quota to that of its cohort.
+func (t *translator) clusterQueue(q *apportionv1.Queue, scale float64) *apportionv1.Queue {
+	own := q.GetKueue()
+	if own == nil {
+		own = &apportionv1.KueueQueue{}
+	}
+	at := termsOf(own.GetQuotas())
+	if q.GetName() == "root" {
+		t.note("ClusterQueue root is the root of the queues here, which takes no jobs: rename it")
+	}
+	out := &apportionv1.Queue{
+		Name: q.GetName(), Parent: q.GetParent(), Weight: weight(own.Weight, scale), Deserved: resource(at.nominal),
+		CreateTime: q.GetCreateTime(),
+	}
+	if own.GetStopped() || t.inactive(own) {
+		out.State = apportionv1.QueueState_QUEUE_STATE_CLOSED
+	}
+	cohort := t.cohorts[q.GetParent()]
+	if cohort == nil {
+		// Alone, it neither lends nor borrows.
+		out.Guarantee, out.Capability = resource(at.nominal), t.capability(at.nominal)
+		return out
+	}
+	out.Guarantee, out.Capability = resource(at.kept), t.capability(uncovered(at))
+	if cohort.root != "" {
+		cohort.sum.addAll(at.nominal)
+		cohort.kept.addAll(at.kept)
+	}
+	return out
+}
+
+// cohortQueue makes a queue of a cohort.
+func (t *translator) cohortQueue(name string, alone bool, scale float64) *apportionv1.Queue {
+	c := t.cohorts[name]
+	own := c.object
+	if own == nil {
+		own = &apportionv1.KueueQueue{}
+	}
+	at := termsOf(own.GetQuotas())
+	out := &apportionv1.Queue{Name: name, Weight: weight(own.Weight, scale), Deserved: resource(c.sum)}
+	if c.root == name && own.Weight != nil && own.GetWeight() == 0 {
+		// The weight of a root decides nothing in Kueue; that of one that is only named is 0.
+		out.Weight = nil
+	}
+	switch {
+	case c.root == name && alone:
+		// All there is belongs to this tree.
+	case c.root == name:
+		// Trees do not lend to each other.
+		out.Guarantee, out.Capability = resource(c.sum), t.capability(c.sum)
+	case c.parent != "":
+		out.Parent = c.parent
+		kept := amounts{}
+		kept.addAll(c.kept)
+		kept.addAll(at.kept)
+		out.Guarantee, out.Capability = resource(kept), resource(limited(c, at))
+	}
+	return out
 }
 
 // inactive reports whether Kueue admits nothing in a queue because of a flavor or an admission check.
 func (t *translator) inactive(q *apportionv1.KueueQueue) bool {
-	for _, g := range q.GetGroups() {
-		for _, f := range g.GetFlavors() {
-			if t.flavors[f.GetName()] == nil {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(q.GetChecks(), func(name string) bool { return !t.active[name] })
+	return slices.ContainsFunc(q.GetQuotas(), func(o *apportionv1.Quota) bool { return t.flavors[o.GetNodeSet()] == nil }) ||
+		slices.ContainsFunc(q.GetChecks(), func(c *apportionv1.KueueCheck) bool { return !c.GetActive() })
 }
 
 // alone reports whether all queues are below one cohort.
 func (t *translator) alone() bool {
 	roots := map[string]bool{}
 	for _, q := range t.from.GetQueues() {
-		name := q.GetKueue().GetCohort()
-		if name == "" {
+		switch {
+		case q.GetKueue().GetCohort():
+		case q.GetParent() == "":
 			return false
+		default:
+			roots[t.cohorts[q.GetParent()].root] = true
 		}
-		roots[t.cohorts[name].root] = true
 	}
 	return len(roots) == 1
 }
 
-func weightOf(c *apportionv1.KueueCohort) *float64 {
-	if c == nil {
-		return nil
-	}
-	return c.Weight
-}
-
-// capability returns amounts as a capability that is 0 for each resource that is not listed: without quota a resource cannot be used. There
+// capability returns amounts as a capability that is 0 for each dimension that is not listed: without quota a resource cannot be used. There
 // is none for unlimited amounts.
 func (t *translator) capability(a amounts) *apportionv1.Resource {
 	all := amounts{}
-	for _, name := range t.named {
-		all[name] = a[name]
+	for d := range t.named {
+		all[d] = a[d]
 	}
-	return t.resource(all)
+	return resource(all)
 }
 
-// uncovered returns what a queue with a cohort may use at most: unlimited for resources that it lists without a borrowing limit.
-func (t *translator) uncovered(own terms) amounts {
+// uncovered returns what a queue with a cohort may use at most: unlimited for dimensions that it lists without a borrowing limit.
+func uncovered(own terms) amounts {
 	most := amounts{}
-	for name := range own.nominal {
-		most[name] = unlimited
+	for d := range own.nominal {
+		most[d] = math.Inf(1)
 	}
 	maps.Copy(most, own.most)
 	return most
 }
 
-// limited returns what a cohort may use at most, of the resources of which it has borrowing limits only.
-func (t *translator) limited(c *cohort, own terms) amounts {
+// limited returns what a cohort may use at most, of the dimensions of which it has borrowing limits only.
+func limited(c *cohort, own terms) amounts {
 	most := amounts{}
-	for name, amount := range own.most {
-		most.add(name, c.sum[name])
-		most.add(name, amount)
-		if most[name] != unlimited {
-			most[name] -= own.nominal[name]
+	for d, amount := range own.most {
+		if most[d] = c.sum[d] + amount; !math.IsInf(most[d], 1) {
+			most[d] -= own.nominal[d]
 		}
 	}
 	return most
@@ -268,9 +265,6 @@ func (t *translator) weights() []*float64 {
 		if own := q.GetKueue(); own != nil {
 			all = append(all, own.Weight)
 		}
-	}
-	for _, c := range t.from.GetKueue().GetCohorts() {
-		all = append(all, c.Weight)
 	}
 	return all
 }

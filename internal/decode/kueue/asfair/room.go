@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
 	"github.com/apportion/apportion/internal/room"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -16,16 +15,6 @@ type limit = room.Limit[*apportionv1.Job, string]
 // makeRoom leaves out the workloads for which there is no room: they have no pods then. Each namespace gets an equal part of a limit, and
 // its small workloads come first, so that those of one tenant do not displace those of others.
 func (t *translator) makeRoom() {
-	covered := map[string]bool{"cpu": true, "memory": true}
-	for _, groups := range t.quotas() {
-		for _, g := range groups {
-			for _, f := range g.GetFlavors() {
-				for _, q := range f.GetResources() {
-					covered[q.GetName()] = true
-				}
-			}
-		}
-	}
 	type cost = func(*apportionv1.KueueWorkload) int64
 	bound := func(what string, most int64, cost cost) {
 		l := limit{
@@ -38,17 +27,6 @@ func (t *translator) makeRoom() {
 	}
 	bound("pods", maxTasks, countPods)
 	bound("Mi of a resource", room.MostAmount, largestAmount)
-	bound("resources without quota", max(0, maxDimensions-int64(len(covered))), func(w *apportionv1.KueueWorkload) int64 {
-		names := map[string]bool{}
-		for _, p := range w.GetPodSets() {
-			for _, r := range p.GetRequests() {
-				if !covered[r.GetName()] {
-					names[r.GetName()] = true
-				}
-			}
-		}
-		return int64(len(names))
-	})
 }
 
 // countPods returns the number of pods of a workload.
@@ -62,11 +40,9 @@ func countPods(w *apportionv1.KueueWorkload) (n int64) {
 // largestAmount returns how much of a resource all pods of a workload request, in Mi of the contract's unit, of the one that they request
 // most of.
 func largestAmount(w *apportionv1.KueueWorkload) int64 {
-	sums := map[string]float64{}
+	sums := amounts{}
 	for _, p := range w.GetPodSets() {
-		for _, r := range p.GetRequests() {
-			sums[r.GetName()] += float64(r.GetAmount()) * float64(max(0, p.GetCount())) * wirekueue.Unit(r.GetName())
-		}
+		sums.add(p.GetRequest(), float64(max(0, p.GetCount())))
 	}
 	most := 0.0
 	for _, sum := range sums {
@@ -78,8 +54,8 @@ func largestAmount(w *apportionv1.KueueWorkload) int64 {
 // leaveOut takes the pods of workloads away, names them among those that are left out, and notes how many there are.
 func (t *translator) leaveOut(workloads []int, l *limit) {
 	from := &apportionv1.Snapshot{
-		AsOf: t.from.GetAsOf(), Cluster: t.from.GetCluster(), Queues: t.from.GetQueues(), Kueue: t.from.GetKueue(),
-		Jobs: slices.Clone(t.from.GetJobs()),
+		AsOf: t.from.GetAsOf(), Cluster: t.from.GetCluster(), Dimensions: t.from.GetDimensions(), Queues: t.from.GetQueues(),
+		NodeSets: t.from.GetNodeSets(), Jobs: slices.Clone(t.from.GetJobs()),
 	}
 	for _, at := range workloads {
 		j := from.Jobs[at]
