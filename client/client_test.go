@@ -12,6 +12,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 )
@@ -163,7 +164,7 @@ func TestStepsAreAnsweredOnTheStateThatEarlierOnesLeft(t *testing.T) {
 			in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
 			steps := []*apportionv1.Step{
 				{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
-				{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: &apportionv1.Selector{Names: []string{"web/shop-0"}}}}},
+				event.Evict(&apportionv1.Selector{Names: []string{"web/shop-0"}}, 0),
 				{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}},
 				{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: 7}}},
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/service"
 )
 
@@ -152,9 +153,7 @@ func ExampleClient_OpenSession() {
 		fmt.Println(when, "build has", build.Allocated["cpu"], "of", build.Deserved["cpu"], "CPUs")
 	}
 	used("now", &apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}})
-	used("without compile-2", &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Selector{Names: []string{"compile-2"}},
-	}}})
+	used("without compile-2", event.Evict(&apportionv1.Selector{Names: []string{"compile-2"}}, 0))
 	used("after all", &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: 0}}})
 	// Output:
 	// now build has 6 of 4 CPUs

@@ -17,21 +17,18 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 )
 
 func deallocate(task string) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Selector{Names: []string{task}},
-	}}}
+	return event.Evict(&apportionv1.Selector{Names: []string{task}}, 0)
 }
 
 func allocate(task string, node uint32) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{
-		Tasks: &apportionv1.Selector{Names: []string{task}}, Nodes: []uint32{node},
-	}}}
+	return event.Place(&apportionv1.Selector{Names: []string{task}}, &apportionv1.Selector{Indices: []uint32{node}})
 }
 
 func mark() *apportionv1.Step {
@@ -122,9 +119,7 @@ func TestASessionTakesAChangeOfItsSnapshotToAnotherReplica(t *testing.T) {
 		return web.Allocated
 	}
 	require.Equal(t, "12", allocated()["cpu"])
-	_, err = session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{
-		Change: &apportionv1.Change{RemoveJobs: []string{"web/shop"}},
-	}}})
+	_, err = session.Do(t.Context(), event.Change(&apportionv1.Change{RemoveJobs: []string{"web/shop"}}))
 	require.NoError(t, err)
 	require.Empty(t, allocated())
 	r.reset()
@@ -307,9 +302,7 @@ func TestWhoSaysThatItDoesNotServeIsNotAsked(t *testing.T) {
 
 // TestRemediesDoNotDependOnStepsThatFailedOrOnPermits asks for remedies after steps that leave the cluster as it is.
 func TestRemediesDoNotDependOnStepsThatFailedOrOnPermits(t *testing.T) {
-	failing := &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{
-		Tasks: &apportionv1.Selector{Names: []string{"ml/train-0", "web/shop-0"}},
-	}}}
+	failing := event.Place(&apportionv1.Selector{Names: []string{"ml/train-0", "web/shop-0"}}, nil)
 	permits := &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{}}}
 	remedies := &apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
 		Job: &apportionv1.Selector{Names: []string{"ml/train"}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
 )
@@ -23,7 +24,7 @@ var badQuestions = map[string][]string{
 	"Plan":           {``, `plan {}`, `plan { job { names: "none" } means: 9 }`},
 	"Forecast":       {``, `forecast {}`, `forecast { job { names: "none" } runs: 5000 }`},
 	"Remedies":       {``, `remedies {}`, `remedies { job { names: "none" } kinds: 99 }`},
-	"Simulate":       {``, `steps {}`, `steps { allocatable {} } steps { preemptive { tasks { indices: 99 } } } steps { reclaim {} } steps { preempt { claimant { indices: [0, 1] } } } steps { nodes { tasks { names: "none" } } }`, `steps { rollback { mark: 3 } } steps { add_job {} } steps { change { change { remove_jobs: "none" } } }`},
+	"Simulate":       {``, `steps {}`, `steps { allocatable {} } steps { preemptive { tasks { indices: 99 } } } steps { reclaim {} } steps { preempt { claimant { indices: [0, 1] } } } steps { nodes { tasks { names: "none" } } }`, `steps { rollback { mark: 3 } } steps { event { change { jobs {} } } } steps { event { change { remove_jobs: "none" } } }`},
 }
 
 func TestBadRequestsFailInProcessAsTheyDoAtTheService(t *testing.T) {
@@ -38,6 +39,14 @@ func TestBadRequestsFailInProcessAsTheyDoAtTheService(t *testing.T) {
 	badRequests(t, c, &method.Remedies, direct.Remedies)
 	badRequests(t, c, &method.Forecast, direct.Forecast)
 	badRequests(t, c, &method.Simulate, direct.Simulate)
+}
+
+// someEvents are a task that is evicted, and a queue that is added.
+func someEvents(task, queue string) []*apportionv1.Event {
+	return []*apportionv1.Event{
+		event.Evict(&apportionv1.Selector{Names: []string{task}}, apportionv1.TaskStatus_TASK_STATUS_PENDING).GetEvent(),
+		event.Change(&apportionv1.Change{Queues: []*apportionv1.Queue{{Name: queue}}, Dimensions: []string{"tpu"}}).GetEvent(),
+	}
 }
 
 // badRequests compares what a method answers in process with what the service answers.
@@ -63,6 +72,8 @@ func badRequests[Q interface {
 		"malformed policy": {Source: snapshot, Rule: &apportionv1.Input_Policy{Policy: unknown}},
 		"bad snapshot":     {Source: broken, Rule: policy},
 		"good input":       {Source: snapshot, Rule: policy, Texts: true},
+		"events":           {Source: snapshot, Rule: policy, Events: someEvents("web/shop-0", "new")},
+		"no such events":   {Source: snapshot, Rule: policy, Events: append(someEvents("web/shop-0", "new"), someEvents("none", "")...)},
 	} {
 		for _, question := range badQuestions[m.Name] {
 			var none Q

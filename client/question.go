@@ -22,7 +22,9 @@ type Input struct {
 	Policy *apportionv1.Policy
 	// PolicyName is the name of a policy configured in the service, or, in process, of a policy of WithPolicy.
 	PolicyName string
-	// Edits of the snapshot: the question is about the result.
+	// Events happened since the snapshot, in order: questions are about the result.
+	Events []*apportionv1.Event
+	// Edits of the state after these events: the question is about the result.
 	Edits []*apportionv1.Edit
 	// Texts adds a text to every reason in the answers.
 	Texts bool
@@ -71,7 +73,7 @@ func (in Input) nodes(at *held) []string {
 
 // message returns the input as it is sent.
 func (in Input) message() *apportionv1.Input {
-	message := &apportionv1.Input{Texts: in.Texts, Edits: in.Edits}
+	message := &apportionv1.Input{Events: in.Events, Edits: in.Edits, Texts: in.Texts}
 	switch {
 	case in.State != nil:
 		// The digest follows when the State is held.

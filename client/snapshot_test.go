@@ -135,13 +135,13 @@ func TestWarningsAreThoseOfTheSnapshotWhateverStepsMakeOfIt(t *testing.T) {
 		  snapshot { dimensions: "cpu" dimensions: "gpu" nodes { name: "n" allocatable { dimensions: 0 amounts: 1000 } } queues { name: "q" }
 		    jobs { uid: "j" queue: "q" min_resources { dimensions: 0 amounts: 1 } } }
 		}
-		steps { add_job { job { uid: "more" queue: "q" min_resources { dimensions: 1 amounts: 1 } } } }`), request))
+		steps { event { change { jobs { uid: "more" queue: "q" min_resources { dimensions: 1 amounts: 1 } } } } }`), request))
 	in := client.Input{Snapshot: request.GetInput().GetSnapshot(), Policy: request.GetInput().GetPolicy()}
 	remote, err := dialAll(t, []*replica{startReplica(t, service.Options{})}).Simulate(t.Context(), in, request.GetSteps()...)
 	require.NoError(t, err)
 	local, err := client.InProcess().Simulate(t.Context(), in, request.GetSteps()...)
 	require.NoError(t, err)
-	require.NotNil(t, local.Answers[0].GetAddJob())
+	require.NotNil(t, local.Answers[0].GetEvent())
 	require.Empty(t, remote.Basis.GetWarnings())
 	require.Equal(t, prototext.Format(remote.Basis), prototext.Format(local.Basis))
 }

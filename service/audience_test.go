@@ -18,6 +18,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	contract "github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
@@ -435,7 +436,7 @@ func TestWhatACallerThatOwnsSomeQueuesMayNotAskSaysWhere(t *testing.T) {
 	_, err := r.Explain(t.Context(), &apportionv1.ExplainRequest{Input: in, Explain: contradiction})
 	requireFault(t, err, codes.InvalidArgument, "INVALID_STEP")
 	changed := heldInput(digest, "proportion")
-	changed.Change = &apportionv1.Change{RemoveQueues: []string{foreign}}
+	changed.Events = []*apportionv1.Event{event.Change(&apportionv1.Change{RemoveQueues: []string{foreign}}).GetEvent()}
 	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: changed})
 	requireFault(t, err, codes.PermissionDenied, "PERMISSION_DENIED")
 	stream, err := r.UploadSnapshot(t.Context())

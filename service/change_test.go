@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +10,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 )
@@ -27,6 +29,11 @@ remove_jobs: "serve"`)
 	last := whole.GetJobs()[0].GetGroups()[0].GetTasks()[2]
 	last.Status, last.Node = apportionv1.TaskStatus_TASK_STATUS_SUCCEEDED, nil
 	return change, whole
+}
+
+// happened returns a change as the one event since a snapshot.
+func happened(change *apportionv1.Change) []*apportionv1.Event {
+	return []*apportionv1.Event{event.Change(change).GetEvent()}
 }
 
 func TestAChangeIsTakenInFourPlaces(t *testing.T) {
@@ -51,7 +58,7 @@ func TestAChangeIsTakenInFourPlaces(t *testing.T) {
 
 	t.Run("with a question", func(t *testing.T) {
 		in := byDigest(t, digest)
-		in.Change = change
+		in.Events = happened(change)
 		got := ask(in)
 		require.Equal(t, result, got.GetBasis().GetSnapshotDigest())
 		require.Empty(t, changedNames(want, got.GetShares()))
@@ -75,7 +82,7 @@ func TestAChangeIsTakenInFourPlaces(t *testing.T) {
 	})
 	for name, open := range map[string][]*apportionv1.RunSessionRequest{
 		"as a session opens": {opening(&apportionv1.OpenSession{Input: &apportionv1.Input{
-			Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: in.GetRule(), Change: change,
+			Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: in.GetRule(), Events: happened(change),
 		}})},
 		"in chunks as a session opens": {
 			opening(&apportionv1.OpenSession{
@@ -98,13 +105,87 @@ func TestAChangeIsTakenInFourPlaces(t *testing.T) {
 		session := startSession(t, r)
 		session.open(t)
 		session.send(batch(1,
-			&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: change}}},
+			event.Change(change),
 			&apportionv1.Step{Step: &apportionv1.Step_Shares{}}))
 		answers := session.hear().GetAnswers().GetAnswers()
-		require.True(t, proto.Equal(&apportionv1.ChangeAnswer{Nodes: []uint32{1}, Jobs: []uint32{2}, FirstTask: 4}, answers[0].GetChange()),
+		require.True(t, proto.Equal(&apportionv1.EventAnswer{Nodes: []uint32{1}, Jobs: []uint32{2}, FirstTask: 4}, answers[0].GetEvent()),
 			"%v", answers[0])
 		require.Empty(t, changedNames(want, answers[1].GetShares()))
 	})
+}
+
+func TestEventsSinceASnapshotHappenBeforeTheQuestion(t *testing.T) {
+	r := start(t, service.Options{Limit: setting.Limit{Steps: 5}})
+	base := encoded(t)
+	_, err := upload(t.Context(), t, r, header("", 0), chunk(base, true))
+	require.NoError(t, err)
+	digest := decode.Digest([]byte(base))
+	change, _ := changed(t)
+	data, err := proto.Marshal(change)
+	require.NoError(t, err)
+	steps := []*apportionv1.Step{
+		event.Evict(&apportionv1.Selector{Names: []string{"t0"}}, apportionv1.TaskStatus_TASK_STATUS_PENDING),
+		event.Change(change),
+		event.Place(&apportionv1.Selector{Names: []string{"t0"}}, &apportionv1.Selector{Names: []string{"n1"}}),
+	}
+	shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
+	for name, order := range map[string][]int{"a change first": {1, 0, 2}, "a task first": {0, 1, 2}, "a change alone": {1}} {
+		t.Run(name, func(t *testing.T) {
+			var happened []*apportionv1.Event
+			var done []*apportionv1.Step
+			for _, i := range order {
+				happened, done = append(happened, steps[i].GetEvent()), append(done, steps[i])
+			}
+			simulated, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: byDigest(t, digest), Steps: append(done, shares)})
+			require.NoError(t, err)
+			want := simulated.GetAnswers()[len(done)].GetShares()
+			require.NotNil(t, want)
+			result := digest
+			if order[0] == 1 {
+				result = decode.ChangeDigest(digest, data)
+			}
+			inline, named := inputOf(t), byDigest(t, digest)
+			inline.Events, named.Events = happened, happened
+			for _, in := range []*apportionv1.Input{inline, named, named} {
+				got, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+				require.NoError(t, err)
+				require.True(t, proto.Equal(want, got.GetShares()), "%v", got)
+			}
+			session := startSession(t, r)
+			session.send(opening(&apportionv1.OpenSession{Input: named}))
+			require.Equal(t, result, session.hear().GetOpened().GetBasis().GetSnapshotDigest())
+			session.send(batch(1, shares))
+			require.True(t, proto.Equal(want, session.hear().GetAnswers().GetAnswers()[0].GetShares()))
+
+			got, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: byDigest(t, digest)})
+			require.NoError(t, err)
+			require.False(t, proto.Equal(want, got.GetShares()), "the snapshot that is held stays as it is")
+		})
+	}
+	requireField := func(field string, err error) {
+		t.Helper()
+		requireFault(t, err, codes.InvalidArgument, "INVALID_STEP")
+		require.ErrorContains(t, err, field)
+	}
+	nobody := event.Evict(&apportionv1.Selector{Names: []string{"nobody"}}, 0).GetEvent()
+	in := byDigest(t, digest)
+	in.Events = []*apportionv1.Event{event.Change(change).GetEvent(), nobody}
+	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+	requireField(`input.events[1].evict.tasks.names[0]: no task "nobody"`, err)
+	in.Events = []*apportionv1.Event{{}}
+	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+	requireField(`input.events[0].event: no event is given`, err)
+	in.Events = []*apportionv1.Event{event.Change(&apportionv1.Change{RemoveNodes: []string{"n7"}}).GetEvent()}
+	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+	require.ErrorContains(t, err, `input.events[0].change.remove_nodes[0]: no node "n7"`)
+	in.Events = []*apportionv1.Event{nobody}
+	session := startSession(t, r)
+	session.send(opening(&apportionv1.OpenSession{Input: in}))
+	_, err = session.stream.Recv()
+	requireField(`open.input.events[0].evict.tasks.names[0]: no task "nobody"`, err)
+	in.Events = slices.Repeat(in.Events, 6)
+	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
+	requireLimit(t, err, "steps", "5")
 }
 
 // changedNames lists the queues whose shares differ.
@@ -180,9 +261,17 @@ func TestAChangeThatCannotBeIsRefusedAsAWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := byDigest(t, digest)
-			in.Change = parse(t, &apportionv1.Change{}, tt.change)
+			in.Events = happened(parse(t, &apportionv1.Change{}, tt.change))
 			_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
-			_, violations := requireFault(t, err, codes.InvalidArgument, "INVALID_SNAPSHOT")
+			_, violations := requireFault(t, err, codes.InvalidArgument, "INVALID_STEP")
+			for i, want := range tt.want {
+				tt.want[i] = "input.events[0]." + want
+			}
+			require.ElementsMatch(t, tt.want, violations)
+			inline := inputOf(t)
+			inline.Events = in.GetEvents()
+			_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inline})
+			_, violations = requireFault(t, err, codes.InvalidArgument, "INVALID_STEP")
 			require.ElementsMatch(t, tt.want, violations)
 		})
 	}
@@ -192,15 +281,9 @@ func TestAChangeThatCannotBeIsRefusedAsAWhole(t *testing.T) {
 	}
 	t.Run("a result beyond a limit", func(t *testing.T) {
 		in := byDigest(t, digest)
-		in.Change = parse(t, &apportionv1.Change{}, `jobs { uid: "x" queue: "ml" } jobs { uid: "y" queue: "ml" } jobs { uid: "z" queue: "ml" }`)
+		in.Events = happened(parse(t, &apportionv1.Change{}, `jobs { uid: "x" queue: "ml" } jobs { uid: "y" queue: "ml" } jobs { uid: "z" queue: "ml" }`))
 		metadata, _ := requireFault(t, ask(in), codes.OutOfRange, "LIMIT_EXCEEDED")
 		require.Equal(t, "jobs", metadata["limit"])
-	})
-	t.Run("an inline base", func(t *testing.T) {
-		in := inputOf(t)
-		in.Change = &apportionv1.Change{}
-		_, violations := requireFault(t, ask(in), codes.InvalidArgument, "INVALID_REQUEST")
-		require.Equal(t, []string{"input.change: only a snapshot that is named by digest or by name can be changed"}, violations)
 	})
 	t.Run("a base that is not held", func(t *testing.T) {
 		_, err := upload(t.Context(), t, r, &apportionv1.UploadSnapshotRequest{Message: &apportionv1.UploadSnapshotRequest_Header{

@@ -102,16 +102,16 @@ type inline interface {
 	GetInput() *apportionv1.Input
 }
 
-// shape holds the paths of field numbers at which a request names a policy and lists steps.
+// shape holds the paths of field numbers at which a request has its Input and lists steps.
 type shape struct {
-	policy []protowire.Number
-	steps  []protowire.Number
+	input []protowire.Number
+	steps []protowire.Number
 }
 
 var (
-	unaryShape   = shape{policy: []protowire.Number{1, 3}}
-	simulate     = shape{policy: []protowire.Number{1, 3}, steps: []protowire.Number{2}}
-	sessionShape = shape{policy: []protowire.Number{1, 1, 3}, steps: []protowire.Number{3, 2}}
+	unaryShape   = shape{input: []protowire.Number{1}}
+	simulate     = shape{input: []protowire.Number{1}, steps: []protowire.Number{2}}
+	sessionShape = shape{input: []protowire.Number{1, 1}, steps: []protowire.Number{3, 2}}
 )
 
 // shapeOf returns the sizes of a request that are compared with limits before decoding; false: it holds next to nothing.
@@ -146,22 +146,21 @@ func checkQuestion(l *setting.Limit, data []byte, left int, of shape) error {
 	if err := exceeded("question_bytes", int64(left), int64(l.QuestionBytes), beside); err != nil {
 		return err
 	}
-	policy := int64(0)
-	eachAt(data, of.policy, func(one []byte) { policy += int64(len(one)) })
+	var policy, steps int64
+	var added decode.Size
+	count := func(n int64, size decode.Size) {
+		steps += n
+		added.Add(&size, 0)
+	}
+	eachAt(data, of.input, func(input []byte) {
+		eachAt(input, []protowire.Number{inputPolicy}, func(one []byte) { policy += int64(len(one)) })
+		count(wire.MeasureEvents(input, int32(inputEvents)))
+	})
 	if err := exceeded("policy_bytes", policy, int64(l.PolicyBytes), "the policy has too many bytes"); err != nil {
 		return err
 	}
-	var steps int64
-	var added decode.Size
-	switch len(of.steps) {
-	case 1:
-		steps, added = wire.MeasureSteps(data, int32(of.steps[0]))
-	case 2:
-		eachAt(data, of.steps[:1], func(batch []byte) {
-			n, size := wire.MeasureSteps(batch, int32(of.steps[1]))
-			steps += n
-			added.Jobs, added.Groups, added.Tasks = added.Jobs+size.Jobs, added.Groups+size.Groups, added.Tasks+size.Tasks
-		})
+	if last := len(of.steps) - 1; last >= 0 {
+		eachAt(data, of.steps[:last], func(list []byte) { count(wire.MeasureSteps(list, int32(of.steps[last]))) })
 	}
 	if err := exceeded("steps", steps, l.Steps, "too many steps at a time"); err != nil {
 		return err
@@ -217,26 +216,32 @@ func takeOut(data []byte, request proto.Message) (out taken, rest []byte, ok boo
 	return out, rest, true
 }
 
-// The fields of Input that hold a snapshot, its digest or name, and a change.
+// The fields of Input that hold a snapshot, its digest or name, and events; eventChange is that of an event that holds a change.
 const (
 	inputSnapshot protowire.Number = 1
 	inputDigest   protowire.Number = 2
-	inputChange   protowire.Number = 5
+	inputEvents   protowire.Number = 5
 	inputName     protowire.Number = 7
+	eventChange   protowire.Number = 5
 )
 
-// takeOutInput takes the snapshot or the change out of an Input, which has only one of them.
+// takeOutInput takes the snapshot out of an Input, or the change if that is the only event since a snapshot that is named.
 func takeOutInput(input []byte) (out taken, rest []byte, ok bool) {
-	number, other := inputSnapshot, inputDigest
-	data, at, ok := onlyField(input, number)
-	if !ok {
-		number, other = inputChange, inputSnapshot
-		data, at, ok = onlyField(input, number)
+	if data, at, ok := onlyField(input, inputSnapshot); ok {
+		if hasField(input, inputDigest) || hasField(input, inputName) {
+			return taken{}, input, false
+		}
+		return taken{data, false}, replaced(input, inputSnapshot, at, nil), true
 	}
-	if !ok || hasField(input, other) || number == inputSnapshot && (hasField(input, inputChange) || hasField(input, inputName)) {
+	event, at, ok := onlyField(input, inputEvents)
+	if !ok || hasField(input, inputSnapshot) {
 		return taken{}, input, false
 	}
-	return taken{data, number == inputChange}, replaced(input, number, at, nil), true
+	data, within, ok := onlyField(event, eventChange)
+	if !ok || within != (span{0, len(event)}) {
+		return taken{}, input, false
+	}
+	return taken{data, true}, replaced(input, inputEvents, at, replaced(event, eventChange, within, nil)), true
 }
 
 // takeOutOf takes the snapshot out of field 1 of a message, as take does with the field's bytes.

@@ -38,7 +38,7 @@ func requireSame(t *testing.T, data []byte) bool {
 	if err == nil && out.change {
 		var decoded apportionv1.Change
 		if err = proto.Unmarshal(snapshot, &decoded); err == nil {
-			apart.Input.Change = &decoded
+			apart.Input.Events = []*apportionv1.Event{{Event: &apportionv1.Event_Change{Change: &decoded}}}
 		}
 	} else if err == nil {
 		// What is wrong with the snapshot shows when it is compiled.

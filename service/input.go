@@ -79,7 +79,7 @@ func (d *policyDigests) digest(p *apportionv1.Policy) string {
 	return digest
 }
 
-// The fields of Input beside those that hold a snapshot or a change.
+// The fields of Input beside those that hold a snapshot or events.
 const (
 	inputPolicy     protowire.Number = 3
 	inputPolicyName protowire.Number = 4

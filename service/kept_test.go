@@ -19,6 +19,7 @@ import (
 	"github.com/apportion/apportion/engine"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
@@ -41,7 +42,10 @@ func asOfAnHourAgo(view *apportionv1.SnapshotView) {
 }
 
 func sharesOf(source any, change *apportionv1.Change) *apportionv1.EvaluateSharesRequest {
-	in := &apportionv1.Input{Rule: &apportionv1.Input_Policy{Policy: servicetest.Proportion()}, Change: change}
+	in := &apportionv1.Input{Rule: &apportionv1.Input_Policy{Policy: servicetest.Proportion()}}
+	if change != nil {
+		in.Events = []*apportionv1.Event{event.Change(change).GetEvent()}
+	}
 	switch s := source.(type) {
 	case *apportionv1.Snapshot:
 		in.Source = &apportionv1.Input_Snapshot{Snapshot: s}

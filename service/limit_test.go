@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/admission"
@@ -97,7 +98,7 @@ func TestAJobThatAStepAddsIsHeldToTheLimitsOfASnapshot(t *testing.T) {
 		job.Groups[0].Tasks = append(job.Groups[0].Tasks, &apportionv1.Task{})
 	}
 	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: inputOf(t), Steps: []*apportionv1.Step{
-		{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}},
+		event.Change(&apportionv1.Change{Jobs: []*apportionv1.Job{job}}),
 	}})
 	requireLimit(t, err, "tasks", "4")
 }

@@ -78,6 +78,8 @@ type Decision struct {
 	Owned      []string
 	// Basis is nil if the call failed before it was known.
 	Basis *apportionv1.Basis
+	// Events happened since Snapshot before the first step.
+	Events []*apportionv1.Event
 	// Answers are in the order of Steps; there are fewer if Err ended the call.
 	Steps   []*apportionv1.Step
 	Answers []*apportionv1.Answer
@@ -179,7 +181,7 @@ func (s *Server) watchSession(ctx context.Context, policyName string, by rule) *
 
 // nextBatch begins the next batch of a session.
 func (r *record) nextBatch(ctx context.Context, now time.Time) {
-	r.Batch++
+	r.Batch, r.Events = r.Batch+1, nil
 	r.beginAt(ctx, r.Basis, now)
 }
 

@@ -31,6 +31,10 @@ type opened struct {
 func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*apportionv1.Step) int64 {
 	policy := c.server.policyOf(in)
 	steps = wire.WithEdits(in.GetEdits(), steps)
+	change, from := method.Changed(in)
+	if events := in.GetEvents()[from:]; len(events) > 0 {
+		steps = append(wire.Happening(events), steps...)
+	}
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		size := c.sizeOf(source.Snapshot)
@@ -41,10 +45,10 @@ func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*appor
 			return 0
 		}
 		extent := decode.ExtentOf(e.model, policy)
-		if in.GetChange() == nil {
+		if change == nil {
 			return bytes + c.server.stepMemory(steps, extent)
 		}
-		data, size := c.changeOf(in)
+		data, size := c.changeOf(change)
 		return bytes + decode.ChangeMemory(e.model, data, size) + c.server.stepMemory(steps, extent.With(size))
 	}
 	return 0
@@ -101,12 +105,12 @@ func (c *call) sizeOf(decoded *apportionv1.Snapshot) *decode.Size {
 }
 
 // changeOf returns the encoded change of a request, and its size. A decoded change is encoded again.
-func (c *call) changeOf(in *apportionv1.Input) ([]byte, *decode.Size) {
+func (c *call) changeOf(change *apportionv1.Change) ([]byte, *decode.Size) {
 	if c.snapshot.change {
 		return c.snapshot.data, c.snapshot.measure()
 	}
 	// Applying the change refuses a text that is not UTF-8.
-	data, _ := proto.Marshal(in.GetChange())
+	data, _ := proto.Marshal(change)
 	size := decode.Measure(data)
 	return data, &size
 }
@@ -129,6 +133,24 @@ func (s *Server) policyOf(in *apportionv1.Input) *apportionv1.Policy {
 func (c *call) open(
 	ctx context.Context, in *apportionv1.Input, p *progress, seen *record, steps []*apportionv1.Step,
 ) (opened, error) {
+	o, err := c.openSource(ctx, in, p, seen, steps)
+	_, from := method.Changed(in)
+	if err != nil || from == len(in.GetEvents()) {
+		return o, err
+	}
+	seen.Events = in.GetEvents()[from:]
+	if err = o.session.Apply(in.GetEvents(), from, "input.events"); err == nil {
+		view, digest := o.basis.GetView(), o.basis.GetSnapshotDigest()
+		o.basis = basisOf(o.session, digest)
+		o.basis.View = view
+	}
+	return o, err
+}
+
+// openSource opens a session on the snapshot of an input, or on the change of it that is its first event.
+func (c *call) openSource(
+	ctx context.Context, in *apportionv1.Input, p *progress, seen *record, steps []*apportionv1.Step,
+) (opened, error) {
 	s := c.server
 	r, err := c.rule(in)
 	if err != nil {
@@ -139,11 +161,9 @@ func (c *call) open(
 	defer end()
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
-		if in.GetChange() != nil {
-			return opened{}, invalidRequest("input.change", "only a snapshot that is named by digest or by name can be changed")
-		}
 		seen.Snapshot = c.observed(source.Snapshot)
-		m, release, err := c.compile(ctx, source.Snapshot, p.stop, wire.OnlySums(r.policy, wire.WithEdits(in.GetEdits(), steps)))
+		sums := len(in.GetEvents()) == 0 && wire.OnlySums(r.policy, wire.WithEdits(in.GetEdits(), steps))
+		m, release, err := c.compile(ctx, source.Snapshot, p.stop, sums)
 		if err != nil {
 			return opened{}, err
 		}
@@ -157,14 +177,17 @@ func (c *call) open(
 		if err != nil {
 			return opened{}, err
 		}
-		if in.GetChange() == nil {
+		if len(in.GetEvents()) > 0 {
+			if err := s.whole(ctx, e, "input.events"); err != nil {
+				return opened{}, err
+			}
+		}
+		change, _ := method.Changed(in)
+		if change == nil {
 			return s.openFor(ctx, e, r, p, seen)
 		}
-		if err := s.whole(ctx, e, "input.change"); err != nil {
-			return opened{}, err
-		}
 		seen.Snapshot = e.observed()
-		session, digest, err := c.openChanged(e, in, r, p, seen)
+		session, digest, err := c.openChanged(e, change, r, p, seen)
 		if err != nil {
 			return opened{}, err
 		}
@@ -173,15 +196,15 @@ func (c *call) open(
 	return opened{}, method.NoSnapshot()
 }
 
-// openChanged opens a session on a cached snapshot after the change of an input, and returns the digest of the result.
+// openChanged opens a session on a cached snapshot after a change, the first event of an input, and returns the digest of the result.
 func (c *call) openChanged(
-	e *entry, in *apportionv1.Input, r rule, p *progress, seen *record,
+	e *entry, first *apportionv1.Change, r rule, p *progress, seen *record,
 ) (session *wire.Session, digest string, err error) {
 	s, change := c.server, &c.snapshot
 	if !change.change {
-		data, err := proto.Marshal(in.GetChange())
+		data, err := proto.Marshal(first)
 		if err != nil {
-			return nil, "", invalidRequest("input.change", "a text is not UTF-8")
+			return nil, "", invalidRequest("input.events[0].change", "a text is not UTF-8")
 		}
 		change = &snapshot{data: data}
 	}
@@ -191,7 +214,7 @@ func (c *call) openChanged(
 	m, err := new(decode.Decoder).CompileChange(e.model, change.data, g)
 	s.metrics.compiledModel(began, m)
 	if err != nil {
-		return nil, "", err
+		return nil, "", method.NotChanged(err, "input.")
 	}
 	digest = decode.ChangeDigest(e.key.digest, change.data)
 	seen.Snapshot = Snapshot{Digest: digest, Model: m, Named: e.cluster, Base: e.key.digest, data: change.data, buffer: change.buffer}

@@ -9,6 +9,7 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/wire"
+	"github.com/apportion/apportion/internal/wire/method"
 	"github.com/apportion/apportion/service/admission"
 )
 
@@ -37,6 +38,9 @@ func (v *conversation) open() error {
 		err = decode.Rooted(err, "open.input.", "policy")
 	}
 	if err == nil {
+		err = v.apply(open.GetInput())
+	}
+	if err == nil {
 		v.session.Texts(open.GetInput().GetTexts())
 		v.seen.Texts = open.GetInput().GetTexts()
 		v.memory, err = v.server.sessionMemory.open(TenantOf(ctx), v.seen.Snapshot.Model, v.session)
@@ -52,20 +56,38 @@ func (v *conversation) open() error {
 	}}})
 }
 
+// apply lets the events since the snapshot happen, but a first change, on which the session was opened, and makes the edits.
+func (v *conversation) apply(in *apportionv1.Input) error {
+	_, from := method.Changed(in)
+	events := in.GetEvents()[from:]
+	steps := append(wire.Happening(events), wire.WithEdits(in.GetEdits(), nil)...)
+	if len(steps) == 0 {
+		return nil
+	}
+	memory, _ := v.session.StepMemory(steps, v.session.Extent())
+	leave, err := v.server.enter(v.progress, admission.Decision, memory)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	v.seen.Events, v.progress.began = events, time.Now()
+	if err := v.session.Apply(in.GetEvents(), from, "open.input.events"); err != nil {
+		return err
+	}
+	return v.session.Edit(in.GetEdits(), "open.input.")
+}
+
 // openOn opens the session on whatever source the first message has, and returns the digest of the snapshot if its bytes are known.
 func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest string, err error) {
 	s, ctx := v.server, v.stream.Context()
 	if open.GetChunked() != nil {
-		if open.GetInput().GetSource() != nil || open.GetInput().GetChange() != nil {
+		if open.GetInput().GetSource() != nil {
 			return "", invalidRequest("open.chunked", "the input already has a source")
 		}
 		return v.openChunked(open.GetChunked(), r)
 	}
 	switch source := open.GetInput().GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
-		if open.GetInput().GetChange() != nil {
-			return "", invalidRequest("open.input.change", "only a snapshot that is named by digest or by name can be changed")
-		}
 		return "", v.openInline(source.Snapshot, r)
 	case *apportionv1.Input_SnapshotDigest, *apportionv1.Input_SnapshotName:
 		e, err := s.named(ctx, open.GetInput(), "open.input.")
@@ -80,9 +102,10 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 		defer leave()
 		v.progress.began = time.Now()
 		v.seen.Snapshot = e.observed()
-		if open.GetInput().GetChange() != nil {
-			if v.session, digest, err = v.call.openChanged(e, open.GetInput(), r, v.progress, v.seen); err == nil {
-				err = v.session.Edit(v.seen.Edits, "open.input.")
+		if change, _ := method.Changed(open.GetInput()); change != nil {
+			v.session, digest, err = v.call.openChanged(e, change, r, v.progress, v.seen)
+			if err != nil {
+				err = decode.AsFault(err).Within("open.")
 			}
 			return digest, err
 		}
@@ -91,20 +114,10 @@ func (v *conversation) openOn(open *apportionv1.OpenSession, r rule) (digest str
 	return "", invalidRequest("open.input.snapshot", "no snapshot is given or announced, nor the digest or name of one")
 }
 
-// openModel opens the session on a model, and makes the edits of the input.
+// openModel opens the session on a model.
 func (v *conversation) openModel(m *model.Model, r rule) (err error) {
-	if v.session, err = v.server.openModel(m, r, v.progress); err == nil {
-		err = v.session.Edit(v.seen.Edits, "open.input.")
-	}
+	v.session, err = v.server.openModel(m, r, v.progress)
 	return err
-}
-
-// editMemory estimates the memory for making the edits of the input of a snapshot of an extent.
-func (v *conversation) editMemory(e decode.Extent) int64 {
-	if len(v.seen.Edits) == 0 {
-		return 0
-	}
-	return v.server.stepMemory(wire.WithEdits(v.seen.Edits, nil), e)
 }
 
 // openInline opens the session on a snapshot in the first message, whose bytes were taken out of it before it was decoded.
@@ -124,7 +137,7 @@ func (v *conversation) openInline(decoded *apportionv1.Snapshot, r rule) error {
 	}
 	g := s.guard(v.progress.stop)
 	g.Size = inline.measure()
-	leave, err := s.enter(v.progress, admission.Decision, g.Size.Memory()+v.editMemory(g.Size.Extent(r.policy)))
+	leave, err := s.enter(v.progress, admission.Decision, g.Size.Memory())
 	if err != nil {
 		return err
 	}
@@ -168,7 +181,7 @@ func (v *conversation) openChunked(header *apportionv1.UploadHeader, r rule) (st
 	if err != nil {
 		return "", err
 	}
-	leave, err := v.server.enter(v.progress, admission.Decision, decode.ModelBytes(m)+v.editMemory(decode.ExtentOf(m, r.policy)))
+	leave, err := v.server.enter(v.progress, admission.Decision, decode.ModelBytes(m))
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
@@ -122,8 +124,8 @@ func TestStateLastsFromBatchToBatchAndNoLonger(t *testing.T) {
 	first, second := startSession(t, r), startSession(t, r)
 	first.open(t)
 	second.open(t)
-	first.say(t, `batch { steps { mark {} } steps { remove_job { jobs { names: "train" } } } }`)
-	require.NotNil(t, first.hear().GetAnswers().GetAnswers()[1].GetDone())
+	first.say(t, `batch { steps { mark {} } steps { event { change { remove_jobs: "train" } } } }`)
+	require.NotNil(t, first.hear().GetAnswers().GetAnswers()[1].GetEvent())
 	jobs := func(c *talk) uint32 {
 		c.say(t, `batch { steps { inspect {} } }`)
 		return c.hear().GetAnswers().GetAnswers()[0].GetInspect().GetJobCount()
@@ -291,16 +293,17 @@ func drawSteps(t *rapid.T, snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 		case 7:
 			return &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Nodes: true, Jobs: true, Tasks: true}}}
 		case 8:
-			return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: task()}}}
+			return event.Place(task(), nil)
 		case 9:
-			return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: task()}}}
+			return event.Evict(task(), 0)
 		case 10:
 			return &apportionv1.Step{Step: &apportionv1.Step_Mark{}}
 		case 11:
 			mark := rapid.Uint32Range(0, 2).Draw(t, "mark")
 			return &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: mark}}}
 		case 12:
-			return &apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: jobs()}}}
+			gone := rapid.SampledFrom(snapshot.GetJobs()).Draw(t, "gone")
+			return event.Change(&apportionv1.Change{RemoveJobs: []string{cmp.Or(gone.GetUid(), gone.GetNamespace()+"/"+gone.GetName())}})
 		default:
 			job := proto.CloneOf(snapshot.GetJobs()[rapid.IntRange(0, len(snapshot.GetJobs())-1).Draw(t, "like")])
 			job.Uid = rapid.StringMatching("new[a-c]").Draw(t, "uid")
@@ -309,7 +312,7 @@ func drawSteps(t *rapid.T, snapshot *apportionv1.Snapshot) []*apportionv1.Step {
 					task.Uid = ""
 				}
 			}
-			return &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}}
+			return event.Change(&apportionv1.Change{Jobs: []*apportionv1.Job{job}})
 		}
 	}
 	return rapid.SliceOfN(rapid.Custom(func(*rapid.T) *apportionv1.Step { return one() }), 1, 25).Draw(t, "steps")

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/service"
 	"github.com/apportion/apportion/service/servicetest"
 )
@@ -100,9 +101,9 @@ func TestAFieldThatIsNotKnownIsRefusedOnEveryWay(t *testing.T) {
 			_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: inline(odd(n))})
 			return err
 		}},
-		"the change of an input": {"change.queues[0].77", func(n protowire.Number) error {
+		"the change of an input": {"input.events[0].change.queues[0].77", func(n protowire.Number) error {
 			in := byDigest()
-			in.Change = changed(n)
+			in.Events = []*apportionv1.Event{event.Change(changed(n)).GetEvent()}
 			_, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
 			return err
 		}},
@@ -130,10 +131,8 @@ func TestAFieldThatIsNotKnownIsRefusedOnEveryWay(t *testing.T) {
 		"a batch": {"batch.steps[0].allocatable.tasks.77", func(n protowire.Number) error {
 			return session(&apportionv1.OpenSession{Input: byDigest()}, batch(allocatable(n)))
 		}},
-		"a change in a batch": {"batch.steps[0].change.change.queues[0].77", func(n protowire.Number) error {
-			return session(&apportionv1.OpenSession{Input: byDigest()}, batch(&apportionv1.Step{
-				Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: changed(n)}},
-			}))
+		"a change in a batch": {"batch.steps[0].event.change.queues[0].77", func(n protowire.Number) error {
+			return session(&apportionv1.OpenSession{Input: byDigest()}, batch(event.Change(changed(n))))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender"
 	"github.com/apportion/apportion/adapter/extender/extendertest"
-	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 )
 
 // waiting is a cluster of nodes of 10 cpu in which only pending jobs exist, in queues by turns. Their minimums in cpu are given; 0: none.
@@ -134,12 +133,11 @@ func TestAnAdmissionIsLoggedAsItIsBooked(t *testing.T) {
 	b.asked("jobEnqueued", []byte(`{"job":{"UID":"ns/stranger"}}`))
 	require.Equal(t, map[string]float64{"applied jobEnqueued ": 1, "repeated jobEnqueued ": 1}, b.counts("apportion_extender_events_total"))
 	require.Equal(t, map[string]float64{"unknown jobEnqueued ": 1}, b.counts("apportion_extender_abstentions_total"))
-	var modes []apportionv1.EnqueueMode
+	var admitted []bool
 	for _, q := range told.sessions[0].asked {
 		for _, step := range q.Steps {
-			modes = append(modes, step.GetEnqueue().GetMode())
+			admitted = append(admitted, step.GetEvent().GetAdmit() != nil)
 		}
 	}
-	votes, admit := apportionv1.EnqueueMode_ENQUEUE_MODE_UNSPECIFIED, apportionv1.EnqueueMode_ENQUEUE_MODE_ADMIT
-	require.Equal(t, []apportionv1.EnqueueMode{votes, admit, admit, votes}, modes)
+	require.Equal(t, []bool{false, true, true, false}, admitted)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -90,7 +91,7 @@ func (r *record) ask(step func() *apportionv1.Step) {
 // changed records a completed step that changes the session.
 func (r *record) changed(step func() *apportionv1.Step) {
 	if r != nil {
-		r.asked(step(), &apportionv1.Answer{Answer: &apportionv1.Answer_Done{Done: &apportionv1.DoneAnswer{}}})
+		r.asked(step(), &apportionv1.Answer{Answer: &apportionv1.Answer_Event{Event: &apportionv1.EventAnswer{}}})
 	}
 }
 
@@ -108,9 +109,7 @@ func tasksOf(uids ...string) *apportionv1.Selector { return &apportionv1.Selecto
 func jobsOf(uid string) *apportionv1.Selector { return &apportionv1.Selector{Names: []string{uid}} }
 
 func statusStep(uid string, status model.Status) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{
-		Tasks: tasksOf(uid), Status: apportionv1.TaskStatus(status) + 1,
-	}}}
+	return event.SetStatus(tasksOf(uid), apportionv1.TaskStatus(status)+1)
 }
 
 // booked records that a task was booked; from is its previous status. An allocate step begins with a task that waits, and ends with it
@@ -123,11 +122,11 @@ func (r *record) booked(uid string, from, as model.Status, node model.NodeID) {
 		r.changed(func() *apportionv1.Step { return statusStep(uid, model.Releasing) })
 	}
 	r.changed(func() *apportionv1.Step {
-		step := &apportionv1.AllocateStep{Tasks: tasksOf(uid)}
+		var nodes *apportionv1.Selector
 		if node != model.None {
-			step.Nodes = []uint32{uint32(node)}
+			nodes = &apportionv1.Selector{Indices: []uint32{uint32(node)}}
 		}
-		return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: step}}
+		return event.Place(tasksOf(uid), nodes)
 	})
 	if as != model.Allocated {
 		r.changed(func() *apportionv1.Step { return statusStep(uid, as) })
@@ -144,8 +143,6 @@ func (r *record) unbooked(uid string, from, as model.Status) {
 		r.changed(func() *apportionv1.Step { return statusStep(uid, model.Allocated) })
 	}
 	r.changed(func() *apportionv1.Step {
-		return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-			Tasks: tasksOf(uid), Status: apportionv1.TaskStatus(as) + 1,
-		}}}
+		return event.Evict(tasksOf(uid), apportionv1.TaskStatus(as)+1)
 	})
 }

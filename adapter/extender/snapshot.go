@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -180,12 +181,8 @@ func (s *snapshot) admit(j model.JobID, uid string) effect {
 	if s.engine.View().Phase(j) != model.PhasePending {
 		return unchanged
 	}
-	if s.record == nil {
-		s.engine.Job(j).Admit(nil)
-		return applied
-	}
-	_, answer := s.wire.Admit(j)
-	s.record.asked(enqueueStep(uid, apportionv1.EnqueueMode_ENQUEUE_MODE_ADMIT), answer)
+	s.engine.Job(j).Admit(nil)
+	s.record.changed(func() *apportionv1.Step { return event.Admit(jobsOf(uid)) })
 	return applied
 }
 

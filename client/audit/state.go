@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/lookup"
 )
 
@@ -265,10 +266,8 @@ func (s *state) inOrder() ([]*job, error) {
 func (s *state) start(tasks, nodes []uint32) error {
 	selected := &apportionv1.Selector{Indices: tasks}
 	_, err := s.ask(
-		&apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: selected, Nodes: nodes}}},
-		&apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{
-			Tasks: selected, Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING,
-		}}})
+		event.Place(selected, &apportionv1.Selector{Indices: nodes}),
+		event.SetStatus(selected, apportionv1.TaskStatus_TASK_STATUS_RUNNING))
 	if err != nil {
 		return err
 	}
@@ -330,9 +329,7 @@ func (s *state) leave(task uint32, at place) {
 
 // evict takes tasks off; they are pending again.
 func (s *state) evict(tasks []uint32) error {
-	_, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Selector{Indices: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
-	}}})
+	_, err := s.ask(event.Evict(&apportionv1.Selector{Indices: tasks}, apportionv1.TaskStatus_TASK_STATUS_PENDING))
 	if err != nil {
 		return err
 	}

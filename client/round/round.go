@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 )
 
 // Job is a job that has tasks without a place.
@@ -294,16 +295,13 @@ func (r *round) carryOut(plan *apportionv1.PlanAnswer, mark uint32) (bool, error
 		for _, v := range plan.GetVictims() {
 			victims.Indices = append(victims.Indices, v.GetTask())
 		}
-		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-			Tasks: victims, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
-		}}})
+		steps = append(steps, event.Evict(victims, apportionv1.TaskStatus_TASK_STATUS_PENDING))
 	}
-	placed := &apportionv1.AllocateStep{Tasks: &apportionv1.Selector{}}
+	placed, nodes := &apportionv1.Selector{}, &apportionv1.Selector{}
 	for _, p := range plan.GetPlacements() {
-		placed.Tasks.Indices = append(placed.Tasks.Indices, p.GetTask())
-		placed.Nodes = append(placed.Nodes, p.GetNode())
+		placed.Indices, nodes.Indices = append(placed.Indices, p.GetTask()), append(nodes.Indices, p.GetNode())
 	}
-	steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: placed}})
+	steps = append(steps, event.Place(placed, nodes))
 	answers, err := r.session.Do(r.ctx, steps...)
 	if err != nil {
 		return false, err

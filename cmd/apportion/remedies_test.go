@@ -15,6 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -60,7 +61,7 @@ func tryRemedies(t *testing.T, in *question.Loaded, job string) []string {
 		varied := in.Input
 		varied.Snapshot = made.Base.Snapshot
 		answered, err := decider.Simulate(t.Context(), varied,
-			&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}},
+			event.Change(made.Change),
 			&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
 				Job: &apportionv1.Selector{Names: []string{job}}, Kinds: []apportionv1.EditKind{apportionv1.EditKind_EDIT_KIND_OPEN},
 			}}})

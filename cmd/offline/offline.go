@@ -127,6 +127,10 @@ func (e *Engine) open(in *apportionv1.Input) (*wire.Session, *apportionv1.Basis,
 	if err != nil {
 		return nil, nil, err
 	}
+	_, from := method.Changed(in)
+	if err := session.Apply(in.GetEvents(), from, "input.events"); err != nil {
+		return nil, nil, err
+	}
 	if err := session.Edit(in.GetEdits(), "input."); err != nil {
 		return nil, nil, err
 	}
@@ -154,10 +158,6 @@ func (e *Engine) policy(in *apportionv1.Input) (*apportionv1.Policy, error) {
 func (e *Engine) model(in *apportionv1.Input) (compiled *model.Model, digest string, err error) {
 	guard := decode.Guard{Limits: e.limits}
 	if snapshot := in.GetSnapshot(); snapshot != nil {
-		if in.GetChange() != nil {
-			return nil, "", decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.change",
-				"only a snapshot that is named by digest or by name can be changed")
-		}
 		data, err := proto.Marshal(snapshot)
 		if err != nil {
 			const invalid = apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST
@@ -176,15 +176,17 @@ func (e *Engine) model(in *apportionv1.Input) (compiled *model.Model, digest str
 	if held == nil {
 		return nil, "", notHeld()
 	}
-	if in.GetChange() == nil {
+	change, _ := method.Changed(in)
+	if change == nil {
 		return held, digest, nil
 	}
-	data, err := proto.Marshal(in.GetChange())
+	data, err := proto.Marshal(change)
 	if err != nil {
-		return nil, "", decode.InvalidField(apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST, "input.change", "a text is not UTF-8")
+		const invalid = apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST
+		return nil, "", decode.InvalidField(invalid, "input.events[0].change", "a text is not UTF-8")
 	}
 	if compiled, err = new(decode.Decoder).CompileChange(held, data, guard); err != nil {
-		return nil, "", err
+		return nil, "", method.NotChanged(err, "input.")
 	}
 	return compiled, decode.ChangeDigest(digest, data), nil
 }

@@ -42,8 +42,6 @@ type change struct {
 	extras                           map[JobID]*Extra
 	// parts are those with the jobs, in order.
 	parts []*Builder
-	// onlyNew says that the base has none of the jobs set.
-	onlyNew bool
 }
 
 // gone is a queue or a node set that was removed, and the path of its removal.
@@ -127,9 +125,6 @@ func (m *Model) allDimensions(dimensions []string) ([]string, error) {
 
 // AsOf sets the time of the snapshot in Unix nanoseconds.
 func (b *ChangeBuilder) AsOf(t int64) { b.m.AsOf = t }
-
-// OnlyNew requires that the jobs that are set do not exist yet.
-func (b *ChangeBuilder) OnlyNew() { b.change.onlyNew = true }
 
 // SumTotal resets the cluster's total to the sum of all nodes.
 func (b *ChangeBuilder) SumTotal() { b.m.explicit = false }

@@ -90,9 +90,6 @@ func (b *Builder) positions() []JobID {
 		for i, j := range p.recognized.was {
 			uid, by := p.jobs[i].UID, claim{at: int32(len(at))}
 			if j != None {
-				if b.change.onlyNew {
-					b.faults.Add(by.String(), "job %q is jobs[%d] already", uid, j)
-				}
 				b.claimJob(j, by)
 				at = append(at, j)
 				continue

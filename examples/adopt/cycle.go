@@ -103,9 +103,9 @@ func (d *desk) place(ctx context.Context, pod string) (node int, why string, err
 	if len(nodes) == 0 {
 		return 0, "no node has room", nil
 	}
-	_, err = d.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{
-		Tasks: task, Nodes: nodes[:1],
-	}}})
+	_, err = d.ask(ctx, &apportionv1.Step{Step: &apportionv1.Step_Event{Event: &apportionv1.Event{Event: &apportionv1.Event_Place{
+		Place: &apportionv1.Placement{Tasks: task, Nodes: &apportionv1.Selector{Indices: nodes[:1]}},
+	}}}})
 	return int(nodes[0]), "", err
 }
 

@@ -99,7 +99,7 @@ class Platform {
         std::cout << "wait " << task->uid() << ": no node has room\n";
         break;
       }
-      session.ask(Steps().allocate(*task, node));
+      session.ask(Steps().place(*task, node));
       placed.emplace_back(task, node[0]);
     }
     if (session.ask(Steps().standing(job))[0].jobs().jobs(0).ready().vote() != v1::VOTE_PERMIT) {
@@ -138,10 +138,9 @@ int main(int count, char** arguments) {
   const auto service = apportion::v1::DecisionService::NewStub(grpc::CreateChannel(arguments[1], grpc::InsecureChannelCredentials()));
   platform::Platform platform(*service, scenario.input(), within);
   for (const auto& step : scenario.steps()) {
-    if (step.has_add_job()) {
-      platform.submit(step.add_job().job());
-    } else if (step.has_remove_job()) {
-      for (const auto& uid : step.remove_job().jobs().names()) platform.forget(uid);
+    if (step.has_event()) {
+      for (const auto& job : step.event().change().jobs()) platform.submit(job);
+      for (const auto& uid : step.event().change().remove_jobs()) platform.forget(uid);
     } else {
       platform.cycle();
     }

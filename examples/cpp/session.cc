@@ -81,14 +81,14 @@ Steps& Steps::best_node(const v1::Task& task) {
   return name(nodes.mutable_tasks(), task);
 }
 
-Steps& Steps::allocate(const v1::Task& task, const Nodes& nodes) {
-  auto& allocate = *add().mutable_allocate();
-  *allocate.mutable_nodes() = nodes;
-  return name(allocate.mutable_tasks(), task);
+Steps& Steps::place(const v1::Task& task, const Nodes& nodes) {
+  auto& place = *add().mutable_event()->mutable_place();
+  *place.mutable_nodes()->mutable_indices() = nodes;
+  return name(place.mutable_tasks(), task);
 }
 
 Steps& Steps::stop(std::uint32_t task) {
-  auto& update = *add().mutable_change()->mutable_change()->add_tasks();
+  auto& update = *add().mutable_event()->mutable_change()->add_tasks();
   update.set_number(task);
   update.set_status(v1::TASK_STATUS_PENDING);
   update.set_no_node(true);

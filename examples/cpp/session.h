@@ -53,7 +53,7 @@ class Steps {
   Steps& preemptive(const v1::Task& task) { return name(add().mutable_preemptive()->mutable_tasks(), task); }
   Steps& reclaim(const v1::Task& claimant) { return name(add().mutable_reclaim()->mutable_claimant(), claimant); }
   Steps& best_node(const v1::Task& task);
-  Steps& allocate(const v1::Task& task, const Nodes& nodes);
+  Steps& place(const v1::Task& task, const Nodes& nodes);
   // A task stops, and waits again.
   Steps& stop(std::uint32_t task);
   Steps& mark() { return add().mutable_mark(), *this; }

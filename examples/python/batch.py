@@ -78,12 +78,12 @@ class Platform:
                 for victim in reclaim.reclaim.evictions:
                     if not fit:
                         gone = {"tasks": [{"number": victim, "status": snapshot_pb2.TASK_STATUS_PENDING, "no_node": True}]}
-                        fit = session.ask(Step(change={"change": gone}), where)[1].nodes.tasks[0].nodes
+                        fit = session.ask(Step(event={"change": gone}), where)[1].nodes.tasks[0].nodes
                         evicted.append(tasks[victim])
             if not fit:
                 print(f"wait {task.uid}: no node has room")
                 break
-            session.ask(Step(allocate={"tasks": claimant, "nodes": fit}))
+            session.ask(Step(event={"place": {"tasks": claimant, "nodes": {"indices": fit}}}))
             placed.append((task, fit[0]))
         (standing,) = session.ask(Step(jobs=this))
         if standing.jobs.jobs[0].ready.vote != reason_pb2.VOTE_PERMIT:
@@ -103,13 +103,12 @@ def main(address, file, seconds="10"):
         scenario = json_format.Parse(source.read(), service_pb2.SimulateRequest())
         platform = Platform(service_pb2_grpc.DecisionServiceStub(channel), scenario.input, float(seconds))
         for step in scenario.steps:
-            if step.HasField("add_job"):
-                platform.submit(step.add_job.job)
-            elif step.HasField("remove_job"):
-                for job in [job for job in platform.snapshot.jobs if job.uid in step.remove_job.jobs.names]:
-                    platform.snapshot.jobs.remove(job)
-            else:
+            if not step.HasField("event"):
                 platform.cycle()
+            for job in step.event.change.jobs:
+                platform.submit(job)
+            for job in [job for job in platform.snapshot.jobs if job.uid in step.event.change.remove_jobs]:
+                platform.snapshot.jobs.remove(job)
 
 
 if __name__ == "__main__":

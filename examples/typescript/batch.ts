@@ -95,14 +95,17 @@ class Platform {
         if (fit.length > 0) break;
         const task = { case: "number" as const, value: victim };
         const gone = { task, status: TaskStatus.PENDING, place: { case: "noNode" as const, value: true } };
-        [, { tasks: [{ nodes: fit }] }] = await session.ask({ case: "change", value: { change: { tasks: [gone] } } }, where);
+        [, { tasks: [{ nodes: fit }] }] = await session.ask({ case: "event", value: { event: { case: "change", value: { tasks: [gone] } } } }, where);
         evicted.push(tasks[victim]);
       }
       if (fit.length === 0) {
         console.log(`wait ${task.uid}: no node has room`);
         break;
       }
-      await session.ask({ case: "allocate", value: { tasks: claimant, nodes: fit } });
+      await session.ask({
+        case: "event",
+        value: { event: { case: "place", value: { tasks: claimant, nodes: { indices: fit } } } },
+      });
       placed.push([task, fit[0]]);
     }
     const [{ jobs }] = await session.ask(standing);
@@ -126,7 +129,10 @@ const service = createClient(DecisionService, createGrpcTransport({ baseUrl: `ht
 const scenario = fromJsonString(SimulateRequestSchema, readFileSync(file, "utf8"));
 const platform = new Platform(service, scenario.input!, Number(seconds) * 1000);
 for (const { step } of scenario.steps) {
-  if (step.case === "addJob") await platform.submit(step.value.job!);
-  else if (step.case === "removeJob") platform.forget(step.value.jobs!.names);
-  else await platform.cycle();
+  if (step.case !== "event") {
+    await platform.cycle();
+  } else if (step.value.event.case === "change") {
+    for (const job of step.value.event.value.jobs) await platform.submit(job);
+    platform.forget(step.value.event.value.removeJobs);
+  }
 }

@@ -16,8 +16,8 @@ type Service = Client<typeof DecisionService>;
 type Request = MessageInitShape<typeof RunSessionRequestSchema>;
 type Question = Exclude<MessageInitShape<typeof StepSchema>["step"], undefined | { case?: undefined }>;
 type Kind = NonNullable<Answer["answer"]["case"]>;
-/** What answers a question of a kind; steps that only change something have no kind of their own. */
-type Result<K> = Extract<Answer["answer"], { case: K extends Kind ? K : "done" }>["value"];
+/** What answers a step of a kind; a rollback is answered as its mark was. */
+type Result<K> = Extract<Answer["answer"], { case: K extends Kind ? K : "mark" }>["value"];
 
 const attempts = 5;
 

@@ -115,14 +115,6 @@ func (r *ChangeReader) Make(b *model.ChangeBuilder) error {
 	return r.decoder.c.exceeded()
 }
 
-// CompileJob adds a job, which must be new, to a state whose texts stay within limits.
-func CompileJob(b *model.ChangeBuilder, job *apportionv1.Job, limits Limits) error {
-	b.OnlyNew()
-	c := compiler{b: b.Loader(), limits: limits}
-	c.job(0, job)
-	return c.exceeded()
-}
-
 func invalidChange(err error) error {
 	var violations *model.Error
 	if !errors.As(err, &violations) {

@@ -29,6 +29,11 @@ type Shape struct {
 	chosen bool
 }
 
+var (
+	stepType  = (*apportionv1.Step)(nil).ProtoReflect().Descriptor()
+	eventType = (*apportionv1.Event)(nil).ProtoReflect().Descriptor()
+)
+
 // shapes are those of all messages that a request may hold, by name.
 var shapes = func() map[protoreflect.FullName]*Shape {
 	all := map[protoreflect.FullName]*Shape{}
@@ -49,7 +54,7 @@ func addShape(all map[protoreflect.FullName]*Shape, of protoreflect.MessageDescr
 	if s := all[of.FullName()]; s != nil {
 		return s
 	}
-	s := &Shape{of: of, chosen: of.FullName() == (*apportionv1.Step)(nil).ProtoReflect().Descriptor().FullName()}
+	s := &Shape{of: of, chosen: of == stepType || of == eventType}
 	all[of.FullName()] = s
 	for i := range of.Fields().Len() {
 		f := of.Fields().Get(i)

@@ -98,7 +98,7 @@ func namesOf(tasks []Task) func() map[string]int {
 	})
 }
 
-// With returns the snapshot with one more job, as after add_job, and the job's index. s is not modified.
+// With returns the snapshot with one more job, as after a change that adds it, and the job's index. s is not modified.
 func (s *Snapshot) With(job *apportionv1.Job) (*Snapshot, uint32) {
 	larger := &Snapshot{
 		Snapshot: &apportionv1.Snapshot{

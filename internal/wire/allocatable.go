@@ -18,8 +18,8 @@ var allocatableQuestion = question[*apportionv1.AllocatableStep]{
 	},
 	explains: (*apportionv1.AllocatableStep).GetExplain,
 	decision: verdicts((*apportionv1.Answer).GetAllocatable, (*apportionv1.AllocatableAnswer).GetTasks),
-	read: reader(false, func(m *made[apportionv1.Step_Allocatable, apportionv1.AllocatableStep], r stepFields) {
-		m.body.Tasks, m.body.Jointly = r.tasks(&m.tasks), r.numbers[2] != 0
+	read: reader(func(m *made[apportionv1.Step_Allocatable, apportionv1.AllocatableStep], r stepFields) {
+		m.body.Tasks, m.body.Jointly = r.chosen[1].into(&m.tasks), r.numbers[2] != 0
 		m.body.Mode, m.body.Explain = apportionv1.AccountingMode(int32(r.numbers[3])), r.numbers[4] != 0
 		m.step.Step, m.member.Allocatable = &m.member, &m.body
 	}),
@@ -36,8 +36,8 @@ var preemptiveQuestion = question[*apportionv1.PreemptiveStep]{
 	},
 	explains: (*apportionv1.PreemptiveStep).GetExplain,
 	decision: verdicts((*apportionv1.Answer).GetPreemptive, (*apportionv1.PreemptiveAnswer).GetTasks),
-	read: reader(false, func(m *made[apportionv1.Step_Preemptive, apportionv1.PreemptiveStep], r stepFields) {
-		m.body.Tasks, m.body.Jointly, m.body.Explain = r.tasks(&m.tasks), r.numbers[2] != 0, r.numbers[3] != 0
+	read: reader(func(m *made[apportionv1.Step_Preemptive, apportionv1.PreemptiveStep], r stepFields) {
+		m.body.Tasks, m.body.Jointly, m.body.Explain = r.chosen[1].into(&m.tasks), r.numbers[2] != 0, r.numbers[3] != 0
 		m.step.Step, m.member.Preemptive = &m.member, &m.body
 	}),
 }

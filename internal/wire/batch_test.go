@@ -50,7 +50,7 @@ func TestUsualBatchesAreDecodedDirectly(t *testing.T) {
 		"preemptive":  `steps { preemptive { tasks { names: "ü" } jointly: true explain: true } }`,
 		"enqueue":     `steps { enqueue { jobs { indices: [0, 1, 1000000] } mode: ENQUEUE_MODE_ACTION omit_names: true } }`,
 		"all jobs":    `steps { enqueue {} } steps { enqueue { jobs {} } }`,
-		"events":      `steps { allocate { tasks { indices: 1 indices: 2 } nodes: 3 nodes: 400 } } steps { deallocate { tasks { indices: 1 } status: 5 } } steps { set_status { tasks { indices: 1 } status: -1 } }`,
+		"events":      `steps { event { place { tasks { indices: 1 indices: 2 } nodes { indices: 3 indices: 400 } } } } steps { event { evict { tasks { indices: 1 } status: 5 } } } steps { event { status { tasks { indices: 1 } status: -1 } } }`,
 		"others":      `steps { shares { queues { names: "q" } } } steps { rollback { mark: 3 } } steps { reclaim { claimant { indices: 4 } } }`,
 		"no steps":    `id: 1`,
 	} {

@@ -13,6 +13,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -49,7 +50,7 @@ func aBatchFollowsItsChanges(t *rapid.T, policy string) {
 
 	steps := []*apportionv1.Step{
 		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
-		{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: change}}},
+		event.Change(change),
 	}
 	steps = append(steps, now...)
 	steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}})
@@ -107,7 +108,7 @@ func aChangeFollowsWhatWasReached(t *rapid.T, policy string) {
 	p := &apportionv1.Policy{}
 	require.NoError(t, prototext.Unmarshal([]byte(policy), p))
 	fresh, wrong := wire.Open(must(decode.Compile(whole)), p, wire.Options{})
-	answer := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: change}}})
+	answer := s.Do(event.Change(change))
 	if wrong != nil {
 		require.NotNil(t, answer.GetError())
 		return
@@ -128,17 +129,17 @@ func TestStepsCannotExceedTheLimitsOfASnapshot(t *testing.T) {
 	limits := decode.Limits{Dimensions: 4, Nodes: 3, NodeSets: 2, Queues: 5, QueueDepth: 2, Jobs: 5, Groups: 4, Tasks: 12, TextBytes: 128}
 	long := strings.Repeat("x", 129)
 	for name, tt := range map[string]struct{ step, limit string }{
-		"a job too many":        {`change { change { jobs { uid: "a" queue: "web" } jobs { uid: "b" queue: "web" } jobs { uid: "c" queue: "web" } jobs { uid: "d" queue: "web" } } }`, "jobs"},
-		"a node too many":       {`change { change { nodes { name: "a" } nodes { name: "b" } nodes { name: "c" } } }`, "nodes"},
-		"a queue too many":      {`change { change { queues { name: "a" } queues { name: "b" } queues { name: "c" } queues { name: "d" } } }`, "queues"},
-		"queues too deep":       {`change { change { queues { name: "a" } queues { name: "b" parent: "a" } queues { name: "web" parent: "b" } } }`, "queue_depth"},
-		"tasks too many":        {`add_job { job { uid: "a" queue: "web" groups { tasks {} tasks {} tasks {} tasks {} tasks {} tasks {} } } }`, "tasks"},
-		"a long name":           {`change { change { queues { name: "` + long + `" } } }`, "text_bytes"},
-		"a long uid of a task":  {`add_job { job { uid: "a" queue: "web" groups { tasks { uid: "` + long + `" } } } }`, "text_bytes"},
-		"dimensions too many":   {`change { change { dimensions: ["cpu", "memory", "a", "b", "c"] } }`, "dimensions"},
-		"node sets too many":    {`change { change { node_sets { name: "a" } node_sets { name: "b" } node_sets { name: "c" } } }`, "node_sets"},
-		"groups of a job":       {`add_job { job { uid: "a" queue: "web" groups { role: "a" } groups { role: "b" } groups { role: "c" } } }`, "groups"},
-		"as much as is allowed": {`change { change { nodes { name: "a" } nodes { name: "b" } queues { name: "a" parent: "web" } queues { name: "b" } } }`, ""},
+		"a job too many":        {`event { change { jobs { uid: "a" queue: "web" } jobs { uid: "b" queue: "web" } jobs { uid: "c" queue: "web" } jobs { uid: "d" queue: "web" } } }`, "jobs"},
+		"a node too many":       {`event { change { nodes { name: "a" } nodes { name: "b" } nodes { name: "c" } } }`, "nodes"},
+		"a queue too many":      {`event { change { queues { name: "a" } queues { name: "b" } queues { name: "c" } queues { name: "d" } } }`, "queues"},
+		"queues too deep":       {`event { change { queues { name: "a" } queues { name: "b" parent: "a" } queues { name: "web" parent: "b" } } }`, "queue_depth"},
+		"tasks too many":        {`event { change { jobs { uid: "a" queue: "web" groups { tasks {} tasks {} tasks {} tasks {} tasks {} tasks {} } } } }`, "tasks"},
+		"a long name":           {`event { change { queues { name: "` + long + `" } } }`, "text_bytes"},
+		"a long uid of a task":  {`event { change { jobs { uid: "a" queue: "web" groups { tasks { uid: "` + long + `" } } } } }`, "text_bytes"},
+		"dimensions too many":   {`event { change { dimensions: ["cpu", "memory", "a", "b", "c"] } }`, "dimensions"},
+		"node sets too many":    {`event { change { node_sets { name: "a" } node_sets { name: "b" } node_sets { name: "c" } } }`, "node_sets"},
+		"groups of a job":       {`event { change { jobs { uid: "a" queue: "web" groups { role: "a" } groups { role: "b" } groups { role: "c" } } } }`, "groups"},
+		"as much as is allowed": {`event { change { nodes { name: "a" } nodes { name: "b" } queues { name: "a" parent: "web" } queues { name: "b" } } }`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, twoQueues, proportional, wire.Options{Limits: limits})
@@ -163,10 +164,10 @@ func TestABatchIsBookedForWhatItAdds(t *testing.T) {
 	alone, same := wire.StepMemory([]*apportionv1.Step{step(`shares {}`)}, extent, wire.Options{})
 	require.Equal(t, extent, same)
 	queues := &apportionv1.Change{Queues: make([]*apportionv1.Queue, 1000)}
-	grown := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: queues}}}
-	_, after := wire.StepMemory([]*apportionv1.Step{grown, step(`add_job { job { groups { tasks {} tasks {} } } }`)}, extent, wire.Options{})
+	grown := event.Change(queues)
+	_, after := wire.StepMemory([]*apportionv1.Step{grown, step(`event { change { jobs { groups { tasks {} tasks {} } } } }`)}, extent, wire.Options{})
 	require.Equal(t, decode.Extent{Dimensions: 2, Nodes: 1, Queues: 1002, Jobs: 4, Tasks: 6, Plugins: 3, Voters: 2}, after)
-	named := step(`change { change { dimensions: ["cpu", "memory", "gpu"] } }`)
+	named := step(`event { change { dimensions: ["cpu", "memory", "gpu"] } }`)
 	_, after = wire.StepMemory([]*apportionv1.Step{named, named, named}, extent, wire.Options{})
 	require.Equal(t, int64(2+3), after.Dimensions, "each name once")
 	together, _ := wire.StepMemory([]*apportionv1.Step{grown, step(`shares {}`)}, extent, wire.Options{})
@@ -176,10 +177,10 @@ func TestABatchIsBookedForWhatItAdds(t *testing.T) {
 func TestChangesBeyondWhatCanBeRememberedAreRefusedUntilTheyAreRolledBack(t *testing.T) {
 	s := open(t, twoQueues, proportional, wire.Options{UndoBytes: 100_000})
 	for range 1000 {
-		requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { indices: 6 } status: TASK_STATUS_PIPELINED }`))
+		requireAnswer(t, `event {} changed: true`, ask(t, s, `event { status { tasks { indices: 6 } status: TASK_STATUS_PIPELINED } }`))
 	}
 	requireAnswer(t, `mark {} changed: true`, ask(t, s, `mark {}`))
-	const change = `set_status { tasks { indices: 5 } status: TASK_STATUS_PIPELINED }`
+	const change = `event { status { tasks { indices: 5 } status: TASK_STATUS_PIPELINED } }`
 	requireFull := func() {
 		t.Helper()
 		st := ask(t, s, change).GetError()
@@ -195,16 +196,16 @@ func TestChangesBeyondWhatCanBeRememberedAreRefusedUntilTheyAreRolledBack(t *tes
 	require.Greater(t, changes, 50)
 	require.Less(t, changes, 5000)
 	requireFull()
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `rollback {}`))
-	requireAnswer(t, `done {} changed: true`, ask(t, s, change))
+	requireAnswer(t, `mark {} changed: true`, ask(t, s, `rollback {}`))
+	requireAnswer(t, `event {} changed: true`, ask(t, s, change))
 
 	jobs := 0
-	for ask(t, s, `add_job { job { name: "new" namespace: "`+string(rune('a'+jobs%26))+string(rune('a'+jobs/26))+`" queue: "web" } }`).GetError() == nil {
+	for ask(t, s, `event { change { jobs { name: "new" namespace: "`+string(rune('a'+jobs%26))+string(rune('a'+jobs/26))+`" queue: "web" } } }`).GetError() == nil {
 		jobs++
 	}
 	require.Greater(t, jobs, 5)
 	requireFull()
 	s.Keep()
 	s.Restore()
-	requireAnswer(t, `done {} changed: true`, ask(t, s, change))
+	requireAnswer(t, `event {} changed: true`, ask(t, s, change))
 }

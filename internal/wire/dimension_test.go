@@ -160,7 +160,7 @@ func TestTheEstimatesOfMemoryAreNearTheTruth(t *testing.T) {
 		s, err := wire.Open(m, rules, wire.Options{})
 		require.NoError(t, err)
 		s.Keep()
-		require.Nil(t, ask(t, s, `set_status { tasks { indices: 0 } status: TASK_STATUS_FAILED }`).GetError())
+		require.Nil(t, ask(t, s, `event { status { tasks { indices: 0 } status: TASK_STATUS_FAILED } }`).GetError())
 		require.Nil(t, ask(t, s, `inspect { nodes: true }`).GetError())
 		opened := heap()
 		model, session = compiled-before, opened-compiled

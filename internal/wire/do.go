@@ -81,6 +81,15 @@ func failed(fault *decode.Fault) *apportionv1.Answer {
 // do answers a step, or returns a fault whose paths begin with the kind of step.
 func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *decode.Fault) {
 	q := QuestionOf(step)
+	answer, fault := s.attempt(q, step)
+	if fault != nil && q != nil {
+		fault = fault.Within(q.Name + ".")
+	}
+	return answer, fault
+}
+
+// attempt answers a step of a kind, or returns a fault whose paths begin in the step's field.
+func (s *Session) attempt(q *Question, step *apportionv1.Step) (*apportionv1.Answer, *decode.Fault) {
 	fault := s.permit(q, step)
 	if fault == nil && q != nil {
 		fault = s.complete(q, step)
@@ -107,9 +116,6 @@ func (s *Session) do(step *apportionv1.Step) (*apportionv1.Answer, *decode.Fault
 		if s.audience != nil {
 			return nil, fault.Silenced()
 		}
-	}
-	if q != nil {
-		fault = fault.Within(q.Name + ".")
 	}
 	return nil, fault
 }

@@ -72,7 +72,7 @@ func (s *Session) editSnapshot(q *apportionv1.EditStep) (*apportionv1.Answer, er
 	if err != nil {
 		return nil, err
 	}
-	return done(), nil
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Event{Event: &apportionv1.EventAnswer{}}}, nil
 }
 
 // spendOnEdits spends what edits cost beside the change that they make: each new node is looked for in each node set, and each task of an

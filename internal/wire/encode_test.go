@@ -23,13 +23,13 @@ func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 	}
 	questions := []string{
 		`shares { jobs {} tree: true explain {} }`, `shares { omit_names: true jobs { indices: 0 } fields: SHARE_FIELD_SHARE }`,
-		`shares { explain { queues { indices: 0 } } }`, `jobs {}`, `jobs { omit_names: true }`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`, `enqueue { mode: ENQUEUE_MODE_ADMIT }`,
+		`shares { explain { queues { indices: 0 } } }`, `jobs {}`, `jobs { omit_names: true }`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`, `event { admit { jobs { indices: 0 } } }`,
 		`allocatable { tasks { indices: [0, 1, 2, 3, 4, 5] } explain: true }`, `preemptive { tasks { indices: [0, 1, 2, 3] } explain: true }`,
 		`reclaim { claimant { indices: 0 } explain: true }`, `reclaim { claimant { indices: 1 } candidates { indices: [0, 2, 3, 3, 5] } explain: true eligible_only: true }`,
 		`preempt { claimant { indices: 2 } candidates { indices: [0, 1, 3, 4, 5] } omit_names: true }`, `order { queues {} pairs: true }`, `order { jobs {} pairs: true }`,
 		`order { tasks { indices: [0, 1, 2, 3, 4, 5] } claimant_task: 0 pairs: true }`, `nodes { tasks { indices: [0, 1, 2] } by_plugin: true explain: true }`,
 		`nodes { tasks { indices: [0, 1, 2] } top: 2 }`, `inspect { nodes: true jobs: true tasks: true }`, `mark {}`, `rollback {}`,
-		`remove_job { jobs { indices: 0 } }`, `set_status { tasks { indices: 5 } status: TASK_STATUS_FAILED }`, `add_job { job { uid: "new" queue: "x" } }`,
+		`event { change { remove_jobs: "none" } }`, `event { status { tasks { indices: 5 } status: TASK_STATUS_FAILED } }`, `event { change { jobs { uid: "new" queue: "x" } } }`,
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		m, err := decode.Compile(generate.Snapshot(generate.Shape{

@@ -25,10 +25,8 @@ var enqueueQuestion = question[*apportionv1.EnqueueStep]{
 	},
 	decision: verdicts((*apportionv1.Answer).GetEnqueue, (*apportionv1.EnqueueAnswer).GetJobs),
 	sums:     catalogue.SumsForEnqueue,
-	read: reader(false, func(m *made[apportionv1.Step_Enqueue, apportionv1.EnqueueStep], r stepFields) {
-		if r.selected {
-			m.body.Jobs = &apportionv1.Selector{Indices: r.index, Names: r.names}
-		}
+	read: reader(func(m *made[apportionv1.Step_Enqueue, apportionv1.EnqueueStep], r stepFields) {
+		m.body.Jobs = r.chosen[1].into(&m.tasks)
 		m.body.Mode, m.body.OmitNames = apportionv1.EnqueueMode(int32(r.numbers[2])), r.numbers[3] != 0
 		m.step.Step, m.member.Enqueue = &m.member, &m.body
 	}),
@@ -64,8 +62,6 @@ func (s *Session) enqueueBy(state *kueue.State, q *apportionv1.EnqueueStep) (*ap
 	case apportionv1.EnqueueMode_ENQUEUE_MODE_UNSPECIFIED, apportionv1.EnqueueMode_ENQUEUE_MODE_VOTES:
 	case apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION:
 		decide = engine.Job.Enqueue
-	case apportionv1.EnqueueMode_ENQUEUE_MODE_ADMIT:
-		decide = engine.Job.Admit
 	default:
 		return nil, faultAt("mode", "no mode %d", q.GetMode())
 	}
@@ -129,14 +125,6 @@ func (s *Session) EnqueueVote(j model.JobID, why *policy.Reasons) (policy.Vote, 
 	before := len(why.List)
 	vote := s.engine.Job(j).EnqueueVote(why)
 	return vote, s.verdictOn(j, vote != policy.Reject, why.List[before:])
-}
-
-// Admit is an enqueue step that admits one job. It reports whether the job was pending.
-func (s *Session) Admit(j model.JobID) (bool, *apportionv1.Answer) {
-	s.out.begin(s.engine.View().Dims, s.maximum)
-	s.reasons.List = s.reasons.List[:0]
-	admitted := s.engine.Job(j).Admit(&s.reasons)
-	return admitted, s.verdictOn(j, admitted, s.reasons.List)
 }
 
 func (s *Session) verdictOn(j model.JobID, permitted bool, why []policy.Reason) *apportionv1.Answer {

@@ -2,12 +2,14 @@ package wire
 
 import (
 	"cmp"
+	"errors"
 	"strconv"
+	"sync"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 )
@@ -15,101 +17,142 @@ import (
 // changeBytes is the memory for undoing a change of one task.
 const changeBytes = 8 << 10
 
-// tasksStep is a step that changes the tasks that it selects.
-type tasksStep interface {
-	proto.Message
-	GetTasks() *apportionv1.Selector
-}
-
-var setStatusQuestion = question[*apportionv1.SetStatusStep]{
-	of: (*apportionv1.Step).GetSetStatus, changes: true, need: noKind, answer: (*Session).setStatus,
-	work: spendOnTasks[*apportionv1.SetStatusStep], memory: memoryOfTasks[*apportionv1.SetStatusStep],
-	read: reader(false, func(m *made[apportionv1.Step_SetStatus, apportionv1.SetStatusStep], r stepFields) {
-		m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
-		m.step.Step, m.member.SetStatus = &m.member, &m.body
-	}),
-}
-
-var allocateQuestion = question[*apportionv1.AllocateStep]{
-	of: (*apportionv1.Step).GetAllocate, changes: true, need: noKind, answer: (*Session).allocate,
-	work: spendOnTasks[*apportionv1.AllocateStep], memory: memoryOfTasks[*apportionv1.AllocateStep],
-	read: reader(true, func(m *made[apportionv1.Step_Allocate, apportionv1.AllocateStep], r stepFields) {
-		m.body.Tasks, m.body.Nodes = r.tasks(&m.tasks), r.list
-		m.step.Step, m.member.Allocate = &m.member, &m.body
-	}),
-}
-
-var deallocateQuestion = question[*apportionv1.DeallocateStep]{
-	of: (*apportionv1.Step).GetDeallocate, changes: true, need: noKind, answer: (*Session).deallocate,
-	work: spendOnTasks[*apportionv1.DeallocateStep], memory: memoryOfTasks[*apportionv1.DeallocateStep],
-	read: reader(false, func(m *made[apportionv1.Step_Deallocate, apportionv1.DeallocateStep], r stepFields) {
-		m.body.Tasks, m.body.Status = r.tasks(&m.tasks), apportionv1.TaskStatus(int32(r.numbers[2]))
-		m.step.Step, m.member.Deallocate = &m.member, &m.body
-	}),
-}
-
-func spendOnTasks[Q tasksStep](s *Session, q Q) error {
-	return s.work.Spend(selected(q.GetTasks(), 0), s.engine.View().Dims.Len()*s.plugins)
-}
-
-// memoryOfTasks returns the memory of a change of tasks: their list, and the pages of the model that hold them.
-func memoryOfTasks[Q tasksStep](a *asking, q Q) (answer, work int64) {
-	n := int64(selected(q.GetTasks(), 0))
-	a.undo += changeBytes + n*(64+2*decode.RowBytes(int(a.Dimensions)))
-	return 0, a.moved(n)
-}
-
-func done() *apportionv1.Answer {
-	return &apportionv1.Answer{Answer: &apportionv1.Answer_Done{Done: &apportionv1.DoneAnswer{}}}
-}
-
-func (s *Session) setStatus(q *apportionv1.SetStatusStep) (*apportionv1.Answer, error) {
-	var faults model.Error
-	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
-	status, known := decode.StatusOf(q.GetStatus())
-	if !known || q.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED {
-		faults.Add("status", "no status %d", q.GetStatus())
-	}
-	if err := faults.OrNil(); err != nil {
-		return nil, err
-	}
-	set := func() error {
-		for _, t := range tasks {
-			s.engine.SetStatus(t, status)
+var eventQuestion = question[*apportionv1.Event]{
+	of: (*apportionv1.Step).GetEvent, changes: true, need: noKind, answer: (*Session).happen,
+	work: func(s *Session, e *apportionv1.Event) error {
+		return s.work.Spend(selected(subjects(e), 0), s.engine.View().Dims.Len()*s.plugins)
+	},
+	memory: func(a *asking, e *apportionv1.Event) (answer, work int64) {
+		if change := e.GetChange(); change != nil {
+			return a.change(change), 0
 		}
+		// Of tasks: their list, and the pages of the model that hold them.
+		n := int64(selected(subjects(e), 0))
+		a.undo += changeBytes + n*(64+2*decode.RowBytes(int(a.Dimensions)))
+		return 0, a.moved(n)
+	},
+	read: readEvent,
+}
+
+// subjects returns the jobs or tasks to which an event happens; nil for a change.
+func subjects(e *apportionv1.Event) *apportionv1.Selector {
+	switch e := e.GetEvent().(type) {
+	case *apportionv1.Event_Admit:
+		return e.Admit.GetJobs()
+	case *apportionv1.Event_Place:
+		return e.Place.GetTasks()
+	case *apportionv1.Event_Evict:
+		return e.Evict.GetTasks()
+	case *apportionv1.Event_Status:
+		return e.Status.GetTasks()
+	}
+	return nil
+}
+
+// eventKind is the kind of steps that are events.
+var eventKind = sync.OnceValue(func() *Question { return QuestionOf(&apportionv1.Step{Step: &apportionv1.Step_Event{}}) })
+
+// Apply lets the events from a position on happen, in order, as one list of steps would, or returns a *Fault whose paths begin with the
+// event: field[3].place.tasks. Some of the events have happened by then.
+func (s *Session) Apply(events []*apportionv1.Event, from int, field string) error {
+	if from >= len(events) {
 		return nil
 	}
-	if s.engine.View().Pods != nil {
-		return s.event(set)
+	s.begin()
+	defer s.end()
+	for i, step := range Happening(events[from:]) {
+		if s.stopped(i) {
+			return decode.AsFault(policy.ErrStopped)
+		}
+		if _, fault := s.attempt(eventKind(), step); fault != nil {
+			return fault.Within(indexed(field, from+i) + ".")
+		}
 	}
-	return done(), set()
+	return nil
 }
 
-func (s *Session) allocate(q *apportionv1.AllocateStep) (*apportionv1.Answer, error) {
+// Happening returns events as steps.
+func Happening(events []*apportionv1.Event) []*apportionv1.Step {
+	steps := make([]*apportionv1.Step, len(events))
+	for i, e := range events {
+		steps[i] = &apportionv1.Step{Step: &apportionv1.Step_Event{Event: e}}
+	}
+	return steps
+}
+
+// happen lets an event happen.
+func (s *Session) happen(e *apportionv1.Event) (*apportionv1.Answer, error) {
+	answer := &apportionv1.EventAnswer{}
+	var err error
+	switch e := e.GetEvent().(type) {
+	case *apportionv1.Event_Admit:
+		err = within(s.admit(e.Admit), "admit.")
+	case *apportionv1.Event_Place:
+		err = within(s.place(e.Place), "place.")
+	case *apportionv1.Event_Evict:
+		err = within(s.evict(e.Evict), "evict.")
+	case *apportionv1.Event_Status:
+		err = within(s.setStatus(e.Status), "status.")
+	case *apportionv1.Event_Change:
+		err = s.changeSnapshot(e.Change, answer)
+	default:
+		err = faultAt("event", "no event is given, or none that this version supports")
+	}
+	return &apportionv1.Answer{Answer: &apportionv1.Answer_Event{Event: answer}}, err
+}
+
+// within makes the paths of an error begin with a prefix.
+func within(err error, prefix string) error {
+	if violations, ok := errors.AsType[*model.Error](err); ok {
+		return decode.Prefixed(violations, prefix)
+	}
+	if fault, ok := errors.AsType[*decode.Fault](err); ok {
+		return fault.Within(prefix)
+	}
+	return err
+}
+
+func (s *Session) admit(q *apportionv1.Admission) error {
 	var faults model.Error
-	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
-	nodes := s.selectNodes(&apportionv1.Selector{Indices: q.GetNodes()}, "node", &faults)
-	if len(nodes) > 0 && len(nodes) != len(tasks) && faults.Total == 0 {
-		faults.Add("nodes", "%d nodes for %d tasks", len(nodes), len(tasks))
-	}
+	jobs := s.selectJobs(q.GetJobs(), &faults)
 	if err := faults.OrNil(); err != nil {
-		return nil, err
+		return err
 	}
-	return s.event(func() error {
-		for i, t := range tasks {
-			node := model.NodeID(model.None)
-			if len(nodes) > 0 {
-				node = nodes[i]
-			}
-			if err := s.engine.Allocate(t, node); err != nil {
-				return s.wrongStatus(t, err)
+	return s.whole(func() error {
+		for _, j := range jobs {
+			if phase := s.engine.View().Phase(j); !s.engine.Job(j).Admit(nil) {
+				return wrongStatus("jobs", "job "+strconv.Itoa(int(j))+" is "+decode.WirePhase(phase).String()+": only a pending job is admitted")
 			}
 		}
 		return nil
 	})
 }
 
-func (s *Session) deallocate(q *apportionv1.DeallocateStep) (*apportionv1.Answer, error) {
+func (s *Session) place(q *apportionv1.Placement) error {
+	var faults model.Error
+	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
+	nodes := s.selectNodes(q.GetNodes(), "nodes", &faults)
+	if len(nodes) > 0 && len(nodes) != len(tasks) && faults.Total == 0 {
+		faults.Add("nodes", "%d nodes for %d tasks", len(nodes), len(tasks))
+	}
+	if err := faults.OrNil(); err != nil {
+		return err
+	}
+	return s.whole(func() error {
+		for i, t := range tasks {
+			node := model.NodeID(model.None)
+			if len(nodes) > 0 {
+				node = nodes[i]
+			}
+			if err := s.engine.Allocate(t, node); err != nil {
+				return s.wrongTask(t, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Session) evict(q *apportionv1.Eviction) error {
 	var faults model.Error
 	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
 	status, known := decode.StatusOf(q.GetStatus())
@@ -120,32 +163,53 @@ func (s *Session) deallocate(q *apportionv1.DeallocateStep) (*apportionv1.Answer
 		faults.Add("status", "%s is a status that holds resources", q.GetStatus())
 	}
 	if err := faults.OrNil(); err != nil {
-		return nil, err
+		return err
 	}
-	return s.event(func() error {
+	return s.whole(func() error {
 		for _, t := range tasks {
 			if err := s.engine.Deallocate(t, status); err != nil {
-				return s.wrongStatus(t, err)
+				return s.wrongTask(t, err)
 			}
 		}
 		return nil
 	})
 }
 
-// event carries out a change of several parts wholly or not at all. What the rules on other pods count of a change costs work that is
-// found out on the way.
-func (s *Session) event(change func() error) (*apportionv1.Answer, error) {
-	err := s.engine.Try(func() error { return cmp.Or(change(), s.exceeded()) })
-	if err != nil {
-		return nil, err
+func (s *Session) setStatus(q *apportionv1.StatusChange) error {
+	var faults model.Error
+	tasks := s.selectTasks(q.GetTasks(), "tasks", &faults)
+	status, known := decode.StatusOf(q.GetStatus())
+	if !known || q.GetStatus() == apportionv1.TaskStatus_TASK_STATUS_UNSPECIFIED {
+		faults.Add("status", "no status %d", q.GetStatus())
 	}
-	return done(), nil
+	if err := faults.OrNil(); err != nil {
+		return err
+	}
+	set := func() error {
+		for _, t := range tasks {
+			s.engine.SetStatus(t, status)
+		}
+		return nil
+	}
+	if s.engine.View().Pods != nil {
+		return s.whole(set)
+	}
+	return set()
 }
 
-func (s *Session) wrongStatus(t model.TaskID, err error) error {
-	v := s.engine.View()
+// whole carries out an event of several parts wholly or not at all. What the rules on other pods count of it costs work that is found out on
+// the way.
+func (s *Session) whole(event func() error) error {
+	return s.engine.Try(func() error { return cmp.Or(event(), s.exceeded()) })
+}
+
+func (s *Session) wrongTask(t model.TaskID, err error) error {
+	status := decode.WireStatus(s.engine.View().Status(t))
+	return wrongStatus("tasks", "task "+strconv.Itoa(int(t))+" is "+status.String()+": "+err.Error())
+}
+
+func wrongStatus(field, text string) error {
 	return &decode.Fault{
-		Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_WRONG_TASK_STATUS, Field: "tasks",
-		Text: "task " + strconv.Itoa(int(t)) + " is " + decode.WireStatus(v.Status(t)).String() + ": " + err.Error(),
+		Code: codes.FailedPrecondition, Reason: apportionv1.ErrorReason_ERROR_REASON_WRONG_STATUS, Field: field, Text: text,
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
@@ -26,10 +27,10 @@ func TestStepsAndTheJobsTheyAddAreCountedWithoutDecoding(t *testing.T) {
 	for i := range request.Steps {
 		request.Steps[i] = &apportionv1.Step{}
 	}
-	request.Steps[3] = &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: generate.Crowd(1, 7).GetJobs()[0]}}}
+	request.Steps[3] = event.Change(&apportionv1.Change{Jobs: []*apportionv1.Job{generate.Crowd(1, 7).GetJobs()[0]}})
 	steps, added := wire.MeasureSteps(encoded(t, request), 2)
 	require.EqualValues(t, 5, steps)
-	require.Equal(t, decode.Size{Jobs: 1, Groups: 1, Tasks: 7, TaskBytes: 84}, added)
+	require.Equal(t, []int64{1, 1, 7}, []int64{added.Jobs, added.Groups, added.Tasks})
 }
 
 func TestWhatAModelTakesIsEstimatedBeforehand(t *testing.T) {

@@ -247,8 +247,8 @@ func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
 		"candidates, explained":          {`preempt { claimant { indices: 0 } explain: true candidates { ` + each(20_000) + ` } }`},
 		"candidates of all":              {`reclaim { claimant { indices: 0 } }`},
 		"marks":                          repeat(many, `mark {}`),
-		"marks and changes":              repeat(500, `mark {}`, `set_status { tasks { indices: 5 } status: TASK_STATUS_RUNNING }`),
-		"marks and added jobs":           {`mark {}`, `add_job { job { name: "x" queue: "queue-00001" } }`, `mark {}`, `add_job { job { name: "y" queue: "queue-00001" } }`},
+		"marks and changes":              repeat(500, `mark {}`, `event { status { tasks { indices: 5 } status: TASK_STATUS_RUNNING } }`),
+		"marks and added jobs":           {`mark {}`, `event { change { jobs { name: "x" queue: "queue-00001" } } }`, `mark {}`, `event { change { jobs { name: "y" queue: "queue-00001" } } }`},
 		"small steps":                    repeat(many, `jobs { jobs { indices: 1 } }`),
 		"smaller steps":                  repeat(many, `allocatable { tasks { indices: 1 } }`),
 		"the same queue":                 {`shares { queues { ` + index(20_000) + ` } }`},
@@ -264,11 +264,11 @@ func TestAQuestionTakesNoMoreThanIsBookedForIt(t *testing.T) {
 		"nodes, explained":               {`nodes { explain: true top: 1 tasks { ` + each(200) + ` } }`},
 		"nodes, jointly":                 {`nodes { jointly: true top: 1 tasks { ` + each(200) + ` } }`},
 		"all that is in the snapshot":    {`inspect { nodes: true jobs: true tasks: true }`},
-		"statuses":                       {`set_status { tasks { ` + each(20_000) + ` } status: TASK_STATUS_RUNNING }`},
+		"statuses":                       {`event { status { tasks { ` + each(20_000) + ` } status: TASK_STATUS_RUNNING } }`},
 		"why all wait":                   {`explain {}`},
 		"why some wait":                  {`explain { jobs { ` + each(50) + ` } }`},
-		"a job that comes":               {`add_job { job { name: "x" queue: "queue-00001" } }`},
-		"statuses, then all shares anew": {`set_status { tasks { ` + each(20_000) + ` } status: TASK_STATUS_RUNNING }`, `shares {}`},
+		"a job that comes":               {`event { change { jobs { name: "x" queue: "queue-00001" } } }`},
+		"statuses, then all shares anew": {`event { status { tasks { ` + each(20_000) + ` } status: TASK_STATUS_RUNNING } }`, `shares {}`},
 	}
 	m, err := decode.Compile(generate.Snapshot(generate.Shape{Queues: 200, Jobs: 2000, Tasks: 20_000, Nodes: 200, Dimensions: 8, Seed: 1}))
 	require.NoError(t, err)

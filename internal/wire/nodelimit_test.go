@@ -85,9 +85,9 @@ func TestAChangeCarriesLimits(t *testing.T) {
 	requireAnswer(t, `nodes { tasks { task: 0 nodes: 0 fits: false scores: 100 unfit_nodes { node: 0 reason {
 		plugin: "nodegroup" code: REASON_CODE_ABOVE_NODE_GROUP_LIMIT queue: 0 dimension: 1 have: 2000 need: 2000 limit: 3000 detail: "g"
 	} } } }`, ask(t, s, question))
-	ask(t, s, `change { change { dimensions: "fpga" nodes { name: "m" allocatable { dimensions: 0 amounts: 1 } } } }`)
+	ask(t, s, `event { change { dimensions: "fpga" nodes { name: "m" allocatable { dimensions: 0 amounts: 1 } } } }`)
 	require.False(t, ask(t, s, question).GetNodes().GetTasks()[0].GetFits()[0], "a change of something else keeps limits and release")
-	ask(t, s, `change { change { dimensions: ["fpga", "cpu"] queues {
+	ask(t, s, `event { change { dimensions: ["fpga", "cpu"] queues {
 		name: "a" node_group_affinity { affinity { required_groups: "g" } }
 		node_group_limits { groups { group: "g" limit { dimensions: 1 amounts: 4000 } } }
 	} } }`)

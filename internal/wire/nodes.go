@@ -64,8 +64,8 @@ func (s *Session) nodes(q *apportionv1.NodesStep) (*apportionv1.Answer, error) {
 }
 
 // placement encodes where tasks have room at the same time.
-func (e *encoder) placement(p *place.Placement) *apportionv1.Placement {
-	return &apportionv1.Placement{
+func (e *encoder) placement(p *place.Placement) *apportionv1.JointPlacement {
+	return &apportionv1.JointPlacement{
 		Outcome: apportionv1.PlacementOutcome(p.Outcome), Nodes: indices(e, p.Nodes), Most: uint32(p.Most),
 	}
 }

@@ -46,7 +46,7 @@ func TestTasksFitOnlyTheNodesOfTheirSetThatTakeNewTasks(t *testing.T) {
 
 func TestAnAddedJobMayNameANodeSet(t *testing.T) {
 	s := open(t, restricted, proportional)
-	job := `add_job { job { name: "k" queue: "q" groups { node_set: "h100" request { dimensions: [0] amounts: [1] } tasks { uid: "t3" } } } }`
+	job := `event { change { jobs { name: "k" queue: "q" groups { node_set: "h100" request { dimensions: [0] amounts: [1] } tasks { uid: "t3" } } } } }`
 	require.Nil(t, ask(t, s, job).GetError())
 	row := ask(t, s, `nodes { tasks { names: "t3" } top: 3 }`).GetNodes().GetTasks()[0]
 	require.Equal(t, []uint32{2}, row.GetNodes())

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -113,12 +115,12 @@ func drawMove(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 	switch rapid.IntRange(0, 4).Draw(t, "move") {
 	case 0:
 		node := rapid.Uint32Range(0, uint32(len(snapshot.GetNodes()))).Draw(t, "node")
-		return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: task, Nodes: []uint32{node}}}}
+		return event.Place(task, &apportionv1.Selector{Indices: []uint32{node}})
 	case 1:
-		return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: task}}}
+		return event.Evict(task, 0)
 	case 2:
 		status := apportionv1.TaskStatus(rapid.Int32Range(0, 10).Draw(t, "status"))
-		return &apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{Tasks: task, Status: status}}}
+		return event.SetStatus(task, status)
 	case 3:
 		return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: drawJob(t, snapshot)}}}
 	default:
@@ -130,11 +132,20 @@ func drawJob(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Selector {
 	return &apportionv1.Selector{Indices: []uint32{rapid.Uint32Range(0, uint32(len(snapshot.GetJobs()))).Draw(t, "job")}}
 }
 
+// drawKey draws the uid or name of a job, if there is any.
+func drawKey(t *rapid.T, snapshot *apportionv1.Snapshot) []string {
+	if len(snapshot.GetJobs()) == 0 {
+		return nil
+	}
+	job := rapid.SampledFrom(snapshot.GetJobs()).Draw(t, "job")
+	return []string{cmp.Or(job.GetUid(), job.GetNamespace()+"/"+job.GetName())}
+}
+
 // drawStep draws a step that changes something, or at least tries to.
 func drawStep(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 	if rapid.IntRange(0, 7).Draw(t, "change the snapshot") == 0 {
 		change := mirror(snapshot).drawn(t, drawSnapshot(t, rapid.Bool().Draw(t, "other uids")))
-		return &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: change}}}
+		return event.Change(change)
 	}
 	return drawChange(t, snapshot)
 }
@@ -143,7 +154,7 @@ func drawStep(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 func drawChange(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 	switch rapid.IntRange(0, 6).Draw(t, "change") {
 	case 0:
-		return &apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: drawJob(t, snapshot)}}}
+		return event.Change(&apportionv1.Change{RemoveJobs: drawKey(t, snapshot)})
 	case 1:
 		added := &apportionv1.Job{Name: fmt.Sprint("added", rapid.IntRange(0, 5).Draw(t, "name")), Queue: snapshot.GetQueues()[0].GetName()}
 		if len(snapshot.GetJobs()) > 0 {
@@ -154,7 +165,7 @@ func drawChange(t *rapid.T, snapshot *apportionv1.Snapshot) *apportionv1.Step {
 				})
 			}
 		}
-		return &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: added}}}
+		return event.Change(&apportionv1.Change{Jobs: []*apportionv1.Job{added}})
 	}
 	return drawMove(t, snapshot)
 }
@@ -187,7 +198,7 @@ func TestRollbackRestoresEveryAnswerBitForBit(t *testing.T) {
 			s.Do(drawStep(t, snapshot))
 		}
 		done := s.Do(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: mark}}})
-		require.NotNil(t, done.GetDone(), "%v", done)
+		require.NotNil(t, done.GetMark(), "%v", done)
 		require.Equal(t, before, encodedAnswers(t, s, questions))
 	})
 }
@@ -335,7 +346,7 @@ func TestCapacityKeepsGuarantees(t *testing.T) {
 					for _, v := range s.Do(step).GetReclaim().GetVictims() {
 						victims.Indices = append(victims.Indices, v.GetTask())
 					}
-					s.Do(&apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: victims}}})
+					s.Do(event.Evict(victims, 0))
 					for i, q := range shares() {
 						lost := !proto.Equal(q.GetAllocated(), before[i].GetAllocated())
 						if len(q.GetChildren()) > 0 || !lost {

@@ -30,7 +30,6 @@ type Question struct {
 	// The other fields are those of question, for any step.
 	sums     catalogue.Sums
 	decision decision
-	added    func(*decode.Size, []byte)
 	read     func([]byte) *apportionv1.Step
 	answer   func(*Session, *apportionv1.Step) (*apportionv1.Answer, error)
 	work     func(*Session, *apportionv1.Step) error
@@ -68,8 +67,6 @@ type question[Q proto.Message] struct {
 	unranked func(*Session, Q) bool
 	// sums is the set of decisions that a policy must make from sums of tasks, so that the question does not need single tasks.
 	sums catalogue.Sums
-	// added counts what a step adds to the model, whose encoding field 1 of its message holds.
-	added func(*decode.Size, []byte)
 	// read decodes the message of a step as the protobuf library does, or returns nil to leave it to that.
 	read func([]byte) *apportionv1.Step
 }
@@ -79,7 +76,7 @@ func (q *question[Q]) row() *Question {
 	field := fieldOf[Q]()
 	row := &Question{
 		Name: string(field.Name()), number: field.Number(), Changes: q.changes, Undoes: q.undoes, Visible: q.visible,
-		sums: q.sums, decision: q.decision, added: q.added, read: q.read, need: q.need,
+		sums: q.sums, decision: q.decision, read: q.read, need: q.need,
 		answer: func(s *Session, step *apportionv1.Step) (*apportionv1.Answer, error) { return q.answer(s, of(step)) },
 	}
 	if q.work != nil {
@@ -171,8 +168,7 @@ func verdicts[A any, V interface{ GetVerdict() *apportionv1.Verdict }](of func(*
 var Questions = []*Question{
 	sharesQuestion.row(), jobsQuestion.row(), enqueueQuestion.row(), allocatableQuestion.row(), preemptiveQuestion.row(),
 	reclaimQuestion.row(), preemptQuestion.row(), orderQuestion.row(), nodesQuestion.row(), inspectQuestion.row(),
-	setStatusQuestion.row(), allocateQuestion.row(), deallocateQuestion.row(), addJobQuestion.row(), removeJobQuestion.row(),
-	markQuestion.row(), rollbackQuestion.row(), changeQuestion.row(), explainQuestion.row(), planQuestion.row(), remediesQuestion.row(),
+	eventQuestion.row(), markQuestion.row(), rollbackQuestion.row(), explainQuestion.row(), planQuestion.row(), remediesQuestion.row(),
 	evictableQuestion.row(),
 	forecastQuestion.row(), editQuestion.row(),
 }
@@ -247,32 +243,36 @@ func (s *Session) StepMemory(steps []*apportionv1.Step, e decode.Extent) (int64,
 	return StepMemory(steps, e, Options{AnswerBytes: s.maximum, ExplainBytes: s.explain, UndoBytes: s.undo.maximum})
 }
 
-// MeasureSteps counts the steps in the field with this number of an encoded message, and the contents of the jobs that they add, without
-// decoding them.
+// MeasureSteps counts the steps in the field with this number of an encoded message, and what their changes add, without decoding them.
 func MeasureSteps(data []byte, number int32) (steps int64, added decode.Size) {
 	field.Each(data, uint32(number)<<3|field.Delimited, func(step []byte) bool {
 		steps++
-		addStep(&added, step)
+		field.Each(step, uint32(eventKind().number)<<3|field.Delimited, func(event []byte) bool {
+			addEvent(&added, event)
+			return true
+		})
 		return true
 	})
 	return steps, added
 }
 
-// addStep adds to a size the objects that a step adds, which are in field 1 of its message.
-func addStep(z *decode.Size, data []byte) {
-	for i := 0; i < len(data); {
-		tag, _, from, to := field.At(data, i)
-		if to < 0 {
-			return
-		}
-		if q := numbered(int32(tag >> 3)); tag&7 == field.Delimited && q != nil && q.added != nil {
-			field.Each(data[from:to], 1<<3|field.Delimited, func(added []byte) bool {
-				q.added(z, added)
-				return true
-			})
-		}
-		i = to
-	}
+// MeasureEvents counts the events in the field with this number of an encoded message, and what their changes add, without decoding them.
+func MeasureEvents(data []byte, number int32) (events int64, added decode.Size) {
+	field.Each(data, uint32(number)<<3|field.Delimited, func(event []byte) bool {
+		events++
+		addEvent(&added, event)
+		return true
+	})
+	return events, added
+}
+
+// addEvent adds to a size the objects that the changes in an event add.
+func addEvent(z *decode.Size, event []byte) {
+	field.Each(event, tagChange, func(change []byte) bool {
+		size := decode.MeasureChange(change)
+		z.Add(&size, 0)
+		return true
+	})
 }
 
 // OnlySums reports whether all steps request shares or ask who may be enqueued, under a policy that needs only sums of tasks for that.

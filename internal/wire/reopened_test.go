@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/wire"
 )
@@ -57,7 +59,7 @@ var (
 	}
 	nodeFields = map[protoreflect.FullName]bool{
 		"apportion.v1.InspectedNode.node": true,
-		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.nodes": true, "apportion.v1.Placement.nodes": true, "apportion.v1.Unfit.node": true, "apportion.v1.ReclaimPlan.nodes": true,
+		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.nodes": true, "apportion.v1.JointPlacement.nodes": true, "apportion.v1.Unfit.node": true, "apportion.v1.ReclaimPlan.nodes": true,
 	}
 	orderFields = map[protoreflect.FullName]bool{
 		"apportion.v1.OrderAnswer.items": true, "apportion.v1.Pair.left": true, "apportion.v1.Pair.right": true,
@@ -197,8 +199,9 @@ func aReopenedSessionIsAFreshOne(t *rapid.T, policy string) {
 	s := opened(t, snapshot, policy)
 	jobs := append([]*apportionv1.Job(nil), snapshot.GetJobs()...)
 	do := func(step *apportionv1.Step) {
-		if answer := s.Do(step); answer.GetAddJob() != nil {
-			jobs = append(jobs[:answer.GetAddJob().GetJob()], step.GetAddJob().GetJob())
+		for i, at := range s.Do(step).GetEvent().GetJobs() {
+			jobs = slices.Grow(jobs, 1)[:max(len(jobs), int(at)+1)]
+			jobs[at] = step.GetEvent().GetChange().GetJobs()[i]
 		}
 	}
 	for range rapid.IntRange(1, 12).Draw(t, "changes") {
@@ -207,14 +210,14 @@ func aReopenedSessionIsAFreshOne(t *rapid.T, policy string) {
 		if undone {
 			mark = s.Do(&apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}}).GetMark().GetMark()
 		}
-		before := len(jobs)
+		before := slices.Clone(jobs)
 		do(drawChange(t, snapshot))
 		if undone {
 			s.Do(&apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{Mark: mark}}})
-			jobs = jobs[:before]
+			jobs = before
 		}
 	}
-	do(&apportionv1.Step{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: &apportionv1.Selector{}}}})
+	do(event.Change(&apportionv1.Change{}))
 
 	state, renumbered := reached(t, s, snapshot, jobs)
 	fresh := opened(t, state, policy)
@@ -246,7 +249,7 @@ func FuzzAReopenedSessionIsAFreshOne(f *testing.F) {
 
 func TestWhatATaskLeavesBehindIsNotCarriedIntoAReopenedSession(t *testing.T) {
 	for name, reopen := range map[string]string{
-		"by a job that is added": `add_job { job { name: "more" queue: "q" } }`, "by one that is removed": `remove_job { jobs { names: "spare" } }`,
+		"by a job that is added": `event { change { jobs { name: "more" queue: "q" } } }`, "by one that is removed": `event { change { remove_jobs: "spare" } }`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, `dimensions: "cpu" dimensions: "gpu" total { dimensions: 0 amounts: 1e18 } queues { name: "q" }
@@ -254,7 +257,7 @@ func TestWhatATaskLeavesBehindIsNotCarriedIntoAReopenedSession(t *testing.T) {
 			    tasks { uid: "huge" status: TASK_STATUS_RUNNING detail { request { dimensions: [0, 1] amounts: [1e18, 1] } } }
 			    tasks { uid: "small" status: TASK_STATUS_RUNNING detail { request { dimensions: 0 amounts: 500 } } } } }
 			  jobs { uid: "spare" queue: "q" }`, proportional)
-			requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { names: "huge" } status: TASK_STATUS_RELEASING }`))
+			requireAnswer(t, `event {} changed: true`, ask(t, s, `event { status { tasks { names: "huge" } status: TASK_STATUS_RELEASING } }`))
 			require.Nil(t, ask(t, s, reopen).GetError())
 			allocated := ask(t, s, `shares {}`).GetShares().GetPlugins()[0].GetQueues()[0].GetAllocated()
 			require.Equal(t, []float64{500, 0}, allocated.GetAmounts(), "neither 512 millicores, the difference of two roundings, nor a gpu")

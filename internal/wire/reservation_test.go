@@ -76,11 +76,11 @@ func TestAChangeCarriesReservations(t *testing.T) {
 	}
 	require.False(t, fits("t"), "it may still run as the downtime begins")
 	require.True(t, fits("u"), "it ends as the downtime begins")
-	ask(t, s, `change { change { dimensions: "fpga" nodes { name: "m" allocatable { dimensions: 0 amounts: 1 } } } }`)
+	ask(t, s, `event { change { dimensions: "fpga" nodes { name: "m" allocatable { dimensions: 0 amounts: 1 } } } }`)
 	require.False(t, fits("t"), "a change of something else keeps reservations")
-	ask(t, s, `change { change { as_of: 3000 } }`)
+	ask(t, s, `event { change { as_of: 3000 } }`)
 	require.True(t, fits("t"), "the downtime is over, and the rest is kept for this job")
-	ask(t, s, `change { change { dimensions: "cpu" nodes { name: "n" allocatable { dimensions: 0 amounts: 9000 } } } }`)
+	ask(t, s, `event { change { dimensions: "cpu" nodes { name: "n" allocatable { dimensions: 0 amounts: 9000 } } } }`)
 	require.True(t, fits("u"))
 }
 

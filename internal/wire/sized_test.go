@@ -219,8 +219,8 @@ func TestMemoryThatIsNotThereIsNotTaken(t *testing.T) {
 		"nominations in an answer":   {kueueSnapshot(1, numbered("f", 1000), 40, requests(1, 5000)), byKueue, `explain {}`, 1 << 20},
 		"nominations of a cycle":     {kueueSnapshot(1, numbered("f", 2000), 1, requests(1, 5000)), byKueue, `enqueue { mode: ENQUEUE_MODE_ACTION }`, 1 << 20},
 		"pods by rules":              {podCluster(2000, 20_000), byGang, `nodes { tasks { indices: 0 } }`, 1 << 20},
-		"pods by rules, by a change": {podCluster(2000, 20_000), byGang, `allocate { tasks { indices: 0 } nodes: 0 }`, 1 << 20},
-		"pods by rules, by a status": {podCluster(2000, 20_000), byGang, `set_status { tasks { indices: 0 } status: TASK_STATUS_RELEASING }`, 1 << 20},
+		"pods by rules, by a change": {podCluster(2000, 20_000), byGang, `event { place { tasks { indices: 0 } nodes { indices: 0 } } }`, 1 << 20},
+		"pods by rules, by a status": {podCluster(2000, 20_000), byGang, `event { status { tasks { indices: 0 } status: TASK_STATUS_RELEASING } }`, 1 << 20},
 		"a plan":                     {podCluster(2000, 20_000), byGang, `plan { job { indices: 0 } }`, 4 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {

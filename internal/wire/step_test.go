@@ -193,16 +193,16 @@ func TestAnEventOfSeveralTasksHappensWhollyOrNotAtAll(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } }`)
 	const question = `shares { fields: SHARE_FIELD_ALLOCATED queues { names: "web" } }`
 	before := ask(t, s, question)
-	for _, step := range []string{`allocate { tasks { names: ["s0", "t0"] } }`, `allocate { tasks { names: ["s0", "s0"] } }`, `deallocate { tasks { names: ["t0", "s0"] } }`} {
+	for _, step := range []string{`event { place { tasks { names: ["s0", "t0"] } } }`, `event { place { tasks { names: ["s0", "s0"] } } }`, `event { evict { tasks { names: ["t0", "s0"] } } }`} {
 		st := ask(t, s, step).GetError()
 		require.Equal(t, int32(codes.FailedPrecondition), st.GetCode(), step)
-		require.Equal(t, "WRONG_TASK_STATUS", errorInfo(t, st).GetReason())
+		require.Equal(t, "WRONG_STATUS", errorInfo(t, st).GetReason())
 		require.True(t, proto.Equal(before, ask(t, s, question)))
 	}
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `allocate { tasks { names: ["s0", "s1"] } nodes: [0, 1] }`))
+	requireAnswer(t, `event {} changed: true`, ask(t, s, `event { place { tasks { names: ["s0", "s1"] } nodes { indices: [0, 1] } } }`))
 	after := ask(t, s, question).GetShares().GetPlugins()[0].GetQueues()[0]
 	require.Equal(t, []float64{6000, 0}, after.GetAllocated().GetAmounts())
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `deallocate { tasks { names: ["s0", "s1"] } }`))
+	requireAnswer(t, `event {} changed: true`, ask(t, s, `event { evict { tasks { names: ["s0", "s1"] } } }`))
 	tasks := ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()
 	require.Equal(t, apportionv1.TaskStatus_TASK_STATUS_RELEASING, tasks[6].GetStatus(), "that is the status afterwards unless another is given")
 	require.True(t, proto.Equal(before, ask(t, s, question)))
@@ -211,7 +211,7 @@ func TestAnEventOfSeveralTasksHappensWhollyOrNotAtAll(t *testing.T) {
 func TestAStatusAloneLeavesTheAccountsAsTheyAre(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } plugins { gang {} } }`)
 	before := ask(t, s, `shares {}`)
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `set_status { tasks { names: "t0" } status: TASK_STATUS_FAILED }`))
+	requireAnswer(t, `event {} changed: true`, ask(t, s, `event { status { tasks { names: "t0" } status: TASK_STATUS_FAILED } }`))
 	require.True(t, proto.Equal(before, ask(t, s, `shares {}`)))
 	require.Equal(t, uint32(2), ask(t, s, `jobs { jobs { names: "train" } }`).GetJobs().GetJobs()[0].GetReadyTasks())
 }
@@ -219,29 +219,28 @@ func TestAStatusAloneLeavesTheAccountsAsTheyAre(t *testing.T) {
 func TestAJobIsAddedAndRemoved(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { proportion {} } }`)
 	requireAnswer(t, `mark {} changed: true`, ask(t, s, `mark {}`))
-	requireAnswer(t, `add_job { job: 4 first_task: 10 task_count: 2 } changed: true`, ask(t, s, `add_job { dimensions: ["memory", "cpu"]
-	  job { name: "new" namespace: "a" queue: "web" groups { request { dimensions: 1 amounts: 500 } tasks { name: "p" } tasks { name: "q" } counts { count: 2 } } } }`))
+	requireAnswer(t, `event { jobs: 4 first_task: 10 } changed: true`, ask(t, s, `event { change { dimensions: ["memory", "cpu"]
+	  jobs { name: "new" namespace: "a" queue: "web" groups { request { dimensions: 1 amounts: 500 } tasks { name: "p" } tasks { name: "q" } counts { count: 2 } } } } }`))
 	require.Equal(t, []float64{500, 0}, ask(t, s, `inspect { tasks: true }`).GetInspect().GetTasks()[11].GetRequest().GetAmounts())
 	require.Nil(t, ask(t, s, `allocatable { tasks { names: "a/q" } }`).GetError())
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `remove_job { jobs { names: ["a/new", "train"] } }`))
+	requireAnswer(t, `event { first_task: 12 } changed: true`, ask(t, s, `event { change { remove_jobs: ["a/new", "train"] } }`))
 
 	for step, want := range map[string]string{
-		`jobs { jobs { names: "a/new" } }`:                                       `jobs.jobs.names[0]: no job "a/new"`,
-		`jobs { jobs { indices: 0 } }`:                                           `jobs.jobs.indices[0]: job 0 was removed`,
-		`allocatable { tasks { names: "t0" } }`:                                  `allocatable.tasks.names[0]: no task "t0"`,
-		`allocatable { tasks { names: "a/q" } }`:                                 `allocatable.tasks.names[0]: no task "a/q"`,
-		`reclaim { claimant { indices: 11 } }`:                                   `reclaim.claimant.indices[0]: task 11 was removed`,
-		`add_job {}`:                                                             `add_job.job: no job is given`,
-		`add_job { job { uid: "x" queue: "nope" } }`:                             `add_job.job.queue: no queue "nope"`,
-		`add_job { job {} dimensions: ["cpu","gpu"]}`:                            `add_job.dimensions: dimensions[1]: the snapshot has no dimension "gpu"`,
-		`add_job { job { uid: "x" queue: "web" groups { tasks { node: 7 } } } }`: `add_job.job.groups[0].tasks[0].node: no node 7, there are 2 nodes`,
+		`jobs { jobs { names: "a/new" } }`:                     `jobs.jobs.names[0]: no job "a/new"`,
+		`jobs { jobs { indices: 0 } }`:                         `jobs.jobs.indices[0]: job 0 was removed`,
+		`allocatable { tasks { names: "t0" } }`:                `allocatable.tasks.names[0]: no task "t0"`,
+		`allocatable { tasks { names: "a/q" } }`:               `allocatable.tasks.names[0]: no task "a/q"`,
+		`reclaim { claimant { indices: 11 } }`:                 `reclaim.claimant.indices[0]: task 11 was removed`,
+		`event {}`:                                             `event.event: no event is given, or none that this version supports`,
+		`event { change { jobs { uid: "x" queue: "nope" } } }`: `event.change.jobs[0].queue: no queue "nope"`,
+		`event { change { jobs { uid: "x" queue: "web" groups { tasks { node: 7 } } } } }`: `event.change.jobs[0].groups[0].tasks[0].node: no node 7, there are 2 nodes`,
 	} {
 		st := ask(t, s, step).GetError()
 		require.Equal(t, int32(codes.InvalidArgument), st.GetCode(), step)
 		require.Equal(t, want, fields(t, st)[0], step)
 	}
 	require.Equal(t, uint32(3), ask(t, s, `inspect {}`).GetInspect().GetJobCount())
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `rollback {}`))
+	requireAnswer(t, `mark {} changed: true`, ask(t, s, `rollback {}`))
 	require.Equal(t, uint32(4), ask(t, s, `inspect {}`).GetInspect().GetJobCount())
 	require.Nil(t, ask(t, s, `allocatable { tasks { names: "t0" } }`).GetError())
 }
@@ -250,7 +249,7 @@ func TestAMarkThatIsNotThere(t *testing.T) {
 	s := open(t, contested, ``)
 	requireAnswer(t, `mark {} changed: true`, ask(t, s, `mark {}`))
 	requireAnswer(t, `mark { mark: 1 } changed: true`, ask(t, s, `mark {}`))
-	requireAnswer(t, `done {} changed: true`, ask(t, s, `rollback { mark: 0 }`))
+	requireAnswer(t, `mark {} changed: true`, ask(t, s, `rollback { mark: 0 }`))
 	for _, mark := range []string{"1", "4294967295"} {
 		st := ask(t, s, `rollback { mark: `+mark+` }`).GetError()
 		require.Equal(t, int32(codes.NotFound), st.GetCode())
@@ -271,8 +270,13 @@ func TestTheEnqueueActionAdmitsInItsOwnOrder(t *testing.T) {
 		ask(t, s, `enqueue { mode: ENQUEUE_MODE_ACTION }`))
 	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
 		ask(t, s, `enqueue { jobs { names: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
-	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
-		ask(t, s, `enqueue { jobs { names: "large" } mode: ENQUEUE_MODE_ADMIT }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
+	for _, jobs := range []string{`"large"`, `["small", "large"]`, `["small", "small"]`} {
+		failed := ask(t, s, `event { admit { jobs { names: `+jobs+` } } }`).GetError()
+		require.Equal(t, int32(codes.FailedPrecondition), failed.GetCode(), jobs)
+		require.Equal(t, "WRONG_STATUS", errorInfo(t, failed).GetReason())
+		require.Equal(t, "event.admit.jobs", errorInfo(t, failed).GetMetadata()["field"])
+	}
+	require.Equal(t, apportionv1.JobPhase_JOB_PHASE_PENDING, ask(t, s, `inspect { jobs: true }`).GetInspect().GetJobs()[1].GetPhase(), "none is admitted")
 	all := ask(t, s, `enqueue { omit_names: true }`).GetEnqueue().GetJobs()
 	require.Len(t, all, 4)
 	require.Empty(t, all[0].GetUid())
@@ -282,8 +286,7 @@ func TestAJobThatTheSchedulerAdmitsIsBookedWithoutAVote(t *testing.T) {
 	s := open(t, `dimensions: "cpu" nodes { name: "n" allocatable { dimensions: 0 amounts: 1000 } } queues { name: "q" }
 	  jobs { uid: "large" queue: "q" min_resources { dimensions: 0 amounts: 9000 } } jobs { uid: "small" queue: "q" min_resources { dimensions: 0 amounts: 200 } }`,
 		`tiers { plugins { overcommit {} } }`)
-	requireAnswer(t, `enqueue { jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } } } changed: true`,
-		ask(t, s, `enqueue { jobs { names: "large" } mode: ENQUEUE_MODE_ADMIT }`))
+	requireAnswer(t, `event {} changed: true`, ask(t, s, `event { admit { jobs { names: "large" } } }`))
 	requireAnswer(t, `enqueue { jobs { job: 1 uid: "small" verdict { vote: VOTE_REJECT
 	    reasons { plugin: "overcommit" code: REASON_CODE_ABOVE_OVERCOMMIT queue: 0 dimension: 0 have: 9000 need: 200 limit: 1200 } } } } changed: true`,
 		ask(t, s, `enqueue { jobs { names: "small" } }`))
@@ -299,19 +302,19 @@ func TestEveryFaultyStepNamesItsFields(t *testing.T) {
 		`allocatable { jointly: true }`:                              `allocatable.tasks: no task is named to be asked about jointly`,
 		`preemptive { tasks { names: ["t0", "s0"] } jointly: true }`: `preemptive.tasks: tasks asked jointly belong to one queue, but task 0 is of "ml" and task 6 of "web"`,
 		`reclaim { claimant { names: ["t0", "t1"] } }`:               `reclaim.claimant: exactly one task claims, not 2`,
-		`order {}`:                                                           `order.subject: no queues, jobs or tasks to order`,
-		`order { jobs {} claimant_task: 0 }`:                                 `order.claimant: jobs have no order as victims`,
-		`order { queues {} claimant_task: 0 }`:                               `order.claimant: queues are ordered for a queue, not for a task`,
-		`order { tasks {} claimant_queue: 0 }`:                               `order.claimant: tasks are ordered for a task, not for a queue`,
-		`order { tasks {} claimant_task_uid: "x" }`:                          `order.claimant_task_uid: no task "x"`,
-		`order { tasks { indices: [1, 2, 1] } }`:                             `order.tasks: 1 is named twice`,
-		`nodes { nodes { indices: 2 names: "x" } }`:                          `nodes.nodes.indices[0]: no node 2, there are 2`,
-		`set_status { tasks { names: "t0" } }`:                               `set_status.status: no status 0`,
-		`set_status { tasks { names: "t0" } status: 77 }`:                    `set_status.status: no status 77`,
-		`allocate { tasks { names: "s0" } nodes: [0, 1] }`:                   `allocate.nodes: 2 nodes for 1 tasks`,
-		`allocate { tasks { names: "s0" } nodes: 9 }`:                        `allocate.node.indices[0]: no node 9, there are 2`,
-		`deallocate { tasks { names: "t0" } status: TASK_STATUS_BOUND }`:     `deallocate.status: TASK_STATUS_BOUND is a status that holds resources`,
-		`remove_job { jobs { names: "` + strings.Repeat("x", 1000) + `" } }`: `remove_job.jobs.names[0]: no job "` + strings.Repeat("x", 253-len(`no job "`)) + `…`,
+		`order {}`:                                                              `order.subject: no queues, jobs or tasks to order`,
+		`order { jobs {} claimant_task: 0 }`:                                    `order.claimant: jobs have no order as victims`,
+		`order { queues {} claimant_task: 0 }`:                                  `order.claimant: queues are ordered for a queue, not for a task`,
+		`order { tasks {} claimant_queue: 0 }`:                                  `order.claimant: tasks are ordered for a task, not for a queue`,
+		`order { tasks {} claimant_task_uid: "x" }`:                             `order.claimant_task_uid: no task "x"`,
+		`order { tasks { indices: [1, 2, 1] } }`:                                `order.tasks: 1 is named twice`,
+		`nodes { nodes { indices: 2 names: "x" } }`:                             `nodes.nodes.indices[0]: no node 2, there are 2`,
+		`event { status { tasks { names: "t0" } } }`:                            `event.status.status: no status 0`,
+		`event { status { tasks { names: "t0" } status: 77 } }`:                 `event.status.status: no status 77`,
+		`event { place { tasks { names: "s0" } nodes { indices: [0, 1] } } }`:   `event.place.nodes: 2 nodes for 1 tasks`,
+		`event { place { tasks { names: "s0" } nodes { indices: 9 } } }`:        `event.place.nodes.indices[0]: no node 9, there are 2`,
+		`event { evict { tasks { names: "t0" } status: TASK_STATUS_BOUND } }`:   `event.evict.status: TASK_STATUS_BOUND is a status that holds resources`,
+		`event { change { remove_jobs: "` + strings.Repeat("x", 1000) + `" } }`: `event.change.remove_jobs[0]: no job "` + strings.Repeat("x", 253-len(`no job "`)) + `…`,
 	} {
 		t.Run(step[:min(len(step), 60)], func(t *testing.T) {
 			st := ask(t, open(t, contested, `tiers { plugins { proportion {} } }`), step).GetError()

@@ -96,8 +96,8 @@ func TestTextsNameQueuesAsAChangeLeftThem(t *testing.T) {
 	s.Texts(true)
 	answers, err := s.DoAll([]*apportionv1.Step{
 		parse(t, &apportionv1.Step{}, `enqueue {}`),
-		parse(t, &apportionv1.Step{}, `change { change { queues { name: "new" state: QUEUE_STATE_CLOSED } } }`),
-		parse(t, &apportionv1.Step{}, `add_job { job { uid: "b" queue: "new" min_resources { dimensions: 0 amounts: 1 } } }`),
+		parse(t, &apportionv1.Step{}, `event { change { queues { name: "new" state: QUEUE_STATE_CLOSED } } }`),
+		parse(t, &apportionv1.Step{}, `event { change { jobs { uid: "b" queue: "new" min_resources { dimensions: 0 amounts: 1 } } } }`),
 		parse(t, &apportionv1.Step{}, `enqueue { jobs { names: "b" } }`),
 	})
 	require.NoError(t, err)

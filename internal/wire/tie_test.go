@@ -10,6 +10,7 @@ import (
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/wire"
 )
 
@@ -30,8 +31,8 @@ func TestADimensionThatIsNamedTwiceIsRefusedOnEveryWayIn(t *testing.T) {
 		s := opened(t, equalTimes(0, 1, 2), policies["fair"])
 		before := askedAll(t, s)
 		for _, step := range []*apportionv1.Step{
-			{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: &apportionv1.Change{Dimensions: names}}}},
-			{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Dimensions: names, Job: &apportionv1.Job{Name: "x", Queue: "greedy"}}}},
+			event.Change(&apportionv1.Change{Dimensions: names}),
+			event.Change(&apportionv1.Change{Dimensions: names, Jobs: []*apportionv1.Job{&apportionv1.Job{Name: "x", Queue: "greedy"}}}),
 		} {
 			_, err := s.Ask(step)
 			require.Error(t, err, names)

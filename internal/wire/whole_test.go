@@ -42,11 +42,11 @@ func TestAChangeOfTasksForWhichTooLittleWorkIsLeftChangesNone(t *testing.T) {
 		return answer.String()
 	}
 	before := state()
-	for _, step := range []string{`set_status { tasks {` + all + ` } status: TASK_STATUS_RELEASING }`, `deallocate { tasks {` + all + ` } }`} {
+	for _, step := range []string{`event { status { tasks {` + all + ` } status: TASK_STATUS_RELEASING } }`, `event { evict { tasks {` + all + ` } } }`} {
 		_, err = session.Ask(parse(t, &apportionv1.Step{}, step))
 		require.ErrorContains(t, err, tooMuchWork)
 		require.Equal(t, before, state())
 	}
-	_, err = session.Ask(parse(t, &apportionv1.Step{}, `set_status { tasks { indices: 7 } status: TASK_STATUS_RELEASING }`))
+	_, err = session.Ask(parse(t, &apportionv1.Step{}, `event { status { tasks { indices: 7 } status: TASK_STATUS_RELEASING } }`))
 	require.NoError(t, err)
 }

@@ -61,7 +61,7 @@ func TestWhatCostsMoreThanItMayIsRefusedBeforeItIsDone(t *testing.T) {
 		"a claimant with one candidate many times": `reclaim { claimant { indices: 0 } candidates { ` + repeated(100_000) + `} }`,
 		"a table of tasks and nodes":               `nodes { tasks { ` + many("indices", 1000) + `} top: 1 }`,
 		"the order of many tasks":                  `order { tasks { ` + many("indices", 1200) + `} }`,
-		"the statuses of many tasks":               `set_status { status: TASK_STATUS_RUNNING tasks { ` + repeated(100_000) + `} }`,
+		"the statuses of many tasks":               `event { status { status: TASK_STATUS_RUNNING tasks { ` + repeated(100_000) + `} } }`,
 		"verdicts on many tasks":                   `allocatable { tasks { ` + repeated(100_000) + `} }`,
 		"the standing of many jobs":                `jobs { jobs { ` + repeated(110_000) + `} }`,
 		"the shares of many queues":                `shares { queues { ` + repeated(100_000) + `} }`,
@@ -79,9 +79,9 @@ func TestStepsOfOneCallShareItsWork(t *testing.T) {
 	var steps []*apportionv1.Step
 	for range 1000 {
 		steps = append(steps,
-			parse(t, &apportionv1.Step{}, `set_status { tasks { indices: 0 } status: TASK_STATUS_PIPELINED }`),
+			parse(t, &apportionv1.Step{}, `event { status { tasks { indices: 0 } status: TASK_STATUS_PIPELINED } }`),
 			parse(t, &apportionv1.Step{}, `shares { queues { indices: 0 } }`),
-			parse(t, &apportionv1.Step{}, `set_status { tasks { indices: 0 } status: TASK_STATUS_PENDING }`))
+			parse(t, &apportionv1.Step{}, `event { status { tasks { indices: 0 } status: TASK_STATUS_PENDING } }`))
 	}
 	answers, err := s.DoAll(steps)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestASessionThatMayNotBeReopenedStaysAsItWas(t *testing.T) {
 	before := ask(t, s, `shares {}`)
 	require.NotNil(t, before.GetShares())
 	add := func(name string) *apportionv1.Step {
-		return parse(t, &apportionv1.Step{}, `add_job { job { name: "`+name+`" queue: "`+s.Engine().View().Queues[0].Name+`" } }`)
+		return parse(t, &apportionv1.Step{}, `event { change { jobs { name: "`+name+`" queue: "`+s.Engine().View().Queues[0].Name+`" } } }`)
 	}
 	answers, err := s.DoAll([]*apportionv1.Step{add("one"), add("two"), add("three")})
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestADivisionMadeWhenAskedSpendsWork(t *testing.T) {
 					tasks.WriteString("indices: " + strconv.Itoa(40*i) + " ")
 				}
 				for _, status := range []string{"PIPELINED", "PENDING"} {
-					steps = append(steps, parse(t, &apportionv1.Step{}, `set_status { tasks { `+tasks.String()+` } status: TASK_STATUS_`+status+` }`),
+					steps = append(steps, parse(t, &apportionv1.Step{}, `event { status { tasks { `+tasks.String()+` } status: TASK_STATUS_`+status+` } }`),
 						parse(t, &apportionv1.Step{}, `order { queues {} }`))
 				}
 			}
@@ -309,7 +309,7 @@ func TestReservationsSpendWork(t *testing.T) {
 	var steps []*apportionv1.Step
 	for range 1000 {
 		for _, status := range []string{"RELEASING", "RUNNING"} {
-			steps = append(steps, parse(t, &apportionv1.Step{}, `set_status { tasks { indices: 0 } status: TASK_STATUS_`+status+` }`),
+			steps = append(steps, parse(t, &apportionv1.Step{}, `event { status { tasks { indices: 0 } status: TASK_STATUS_`+status+` } }`),
 				parse(t, &apportionv1.Step{}, question))
 		}
 	}

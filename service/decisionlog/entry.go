@@ -40,8 +40,9 @@ type Entry struct {
 	Seconds float64 `json:"seconds"`
 	// Dimensions are the names of the dimension numbers in the answers.
 	Dimensions []string `json:"dimensions,omitempty"`
-	// Edits are those of the input, made before the steps; StepsDigest covers them.
-	Edits []json.RawMessage `json:"edits,omitempty"`
+	// Events happened since the snapshot before the first step, and Edits were made then; of a session in its opening. StepsDigest covers them.
+	Events []json.RawMessage `json:"events,omitempty"`
+	Edits  []json.RawMessage `json:"edits,omitempty"`
 	// Steps are the questions; or StepsDigest, if they are not logged.
 	Steps       []json.RawMessage `json:"steps,omitempty"`
 	StepsDigest string            `json:"steps_digest,omitempty"`

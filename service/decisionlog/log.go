@@ -354,14 +354,18 @@ func (l *Log) basis(e *Entry, d *service.Decision, data []byte) (err error) {
 
 // messages adds the questions and the answers to an entry.
 func (l *Log) messages(e *Entry, d *service.Decision) (err error) {
-	edits, steps, answers := d.Edits, d.Steps, d.Answers
+	events, edits, steps, answers := d.Events, d.Edits, d.Steps, d.Answers
 	if len(l.mask) > 0 {
-		edits, steps, answers = maskAll(edits, l.mask), maskAll(steps, l.mask), maskAll(answers, l.mask)
+		events, edits = maskAll(events, l.mask), maskAll(edits, l.mask)
+		steps, answers = maskAll(steps, l.mask), maskAll(answers, l.mask)
 		e.Masked, e.Sent, e.Owned = true, nil, nil
 	}
 	if l.options.Settings.Questions == setting.QuestionsDigest {
-		e.StepsDigest, err = digestOf(wire.WithEdits(edits, steps))
-	} else if e.Edits, err = rawAll(edits); err == nil {
+		e.StepsDigest, err = digestOf(append(wire.Happening(events), wire.WithEdits(edits, steps)...))
+	} else if e.Events, err = rawAll(events); err == nil {
+		if e.Edits, err = rawAll(edits); err != nil {
+			return err
+		}
 		e.Steps, err = rawAll(steps)
 	}
 	if err != nil {

@@ -233,7 +233,7 @@ func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault erro
 	if why == "" && fault == nil {
 		if session, fault = wire.Open(m, policy, wire.Options{}); fault == nil {
 			session.Texts(e.Texts)
-			fault = edited(session, e, prefix)
+			fault = happened(session, e, prefix)
 		}
 	}
 	fault = decode.InInput(fault, prefix)
@@ -246,10 +246,17 @@ func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault erro
 	return session, why, fault
 }
 
-// edited makes the edits of an entry. A prefix leads to them.
-func edited(session *wire.Session, e *Entry, prefix string) error {
+// happened lets the events of an entry happen, and makes its edits. A prefix leads to them.
+func happened(session *wire.Session, e *Entry, prefix string) error {
+	events, err := readJSON[apportionv1.Event](e.Events)
+	if err != nil {
+		return err
+	}
 	edits, err := readJSON[apportionv1.Edit](e.Edits)
 	if err != nil {
+		return err
+	}
+	if err := session.Apply(events, 0, prefix+"events"); err != nil {
 		return err
 	}
 	return session.Edit(edits, prefix)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/internal/setting"
 	"github.com/apportion/apportion/service"
@@ -85,14 +86,14 @@ func askOfResults(t *testing.T, r *servicetest.Replica) {
 		change := generate.Change(snapshot, 2, i)
 		input := &apportionv1.Input{
 			Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: &apportionv1.Input_PolicyName{PolicyName: "proportion"},
-			Change: change,
+			Events: []*apportionv1.Event{event.Change(change).GetEvent()},
 		}
 		answer, err := r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: input})
 		require.NoError(t, err)
 		digest = r.UploadChange(t, digest, change)
 		require.Equal(t, answer.GetBasis().GetSnapshotDigest(), digest)
 		r.Converse(t, digest, "proportion", servicetest.Steps()[:2], []*apportionv1.Step{
-			{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: generate.Change(servicetest.Snapshot(3), 1, i)}}},
+			event.Change(generate.Change(servicetest.Snapshot(3), 1, i)),
 		}, servicetest.Steps()[:2])
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/generate"
 	"github.com/apportion/apportion/service"
 )
@@ -247,11 +248,12 @@ func Changes() []*apportionv1.Step {
 	running := apportionv1.TaskStatus_TASK_STATUS_RUNNING
 	return []*apportionv1.Step{
 		{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
-		{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{Tasks: task, Status: running}}},
-		{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: task, Nodes: []uint32{0}}}},
-		{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: task, Status: running}}},
-		{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}},
-		{Step: &apportionv1.Step_RemoveJob{RemoveJob: &apportionv1.RemoveJobStep{Jobs: &apportionv1.Selector{Indices: []uint32{0}}}}},
+		event.SetStatus(task, running),
+		event.Place(task, &apportionv1.Selector{Indices: []uint32{0}}),
+		event.Evict(task, running),
+		event.Change(&apportionv1.Change{Jobs: []*apportionv1.Job{job}}),
+		event.Admit(&apportionv1.Selector{Indices: []uint32{0}}),
+		event.Change(&apportionv1.Change{RemoveJobs: []string{"added"}}),
 		{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}},
 	}
 }

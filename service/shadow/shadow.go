@@ -154,6 +154,9 @@ func (s *Shadow) Observe(ctx context.Context, d *service.Decision) {
 			size += int64(proto.Size(d.Snapshot.Message))
 		}
 	}
+	for _, event := range d.Events {
+		size += int64(proto.Size(event))
+	}
 	for _, step := range d.Steps {
 		size += int64(proto.Size(step))
 	}
@@ -290,6 +293,9 @@ func (s *Shadow) open(j *job) (session *wire.Session, err error) {
 		}
 	}
 	session, err = wire.Open(m, s.policy.Load(), wire.Options{Stop: func() bool { return time.Now().After(end) }})
+	if err == nil {
+		err = session.Apply(j.decision.Events, 0, "input.events")
+	}
 	if err == nil {
 		err = session.Edit(j.decision.Edits, "input.")
 	}

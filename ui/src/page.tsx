@@ -53,7 +53,7 @@ export function inputOf(opened: Opened, policy: Policy, changed: Changed | undef
     input.policy = policy.policy ?? {};
   }
   if (changed !== undefined) {
-    input.change = changed.change;
+    input.events = [{ change: changed.change }];
   }
   return input;
 }

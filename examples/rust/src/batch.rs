@@ -2,7 +2,7 @@
 
 use std::{env, error::Error, fs, time::Duration};
 
-use apportion::v1::{self, answer::Answer, decision_service_client::DecisionServiceClient, step::Step};
+use apportion::v1::{self, answer::Answer, decision_service_client::DecisionServiceClient, event::Event, step::Step};
 use apportion::{Session, again, evict, fault, from_json, input, refusal, steps, tasks, unexpected, until};
 use tokio::time::Instant;
 use tonic::{Response, Status, transport::Channel, transport::Endpoint};
@@ -95,7 +95,7 @@ impl Platform {
                 println!("wait {}: no node has room", task.uid);
                 break;
             };
-            session.ask([Step::Allocate(v1::AllocateStep { tasks: tasks(uid), nodes: vec![node] })]).await?;
+            session.ask([happened(Event::Place(v1::Placement { tasks: tasks(uid), nodes: Some(v1::Selector { indices: vec![node], ..Default::default() }) }))]).await?;
             placed.push((task.uid.clone(), node));
         }
         let [Answer::Jobs(is)] = session.ask([standing()]).await? else { return Err(unexpected()) };
@@ -131,10 +131,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut platform = Platform { service, policy, snapshot, within: Duration::from_secs_f64(seconds) };
     for step in scenario.steps {
         match step.step {
-            Some(Step::AddJob(add)) => platform.submit(add.job.unwrap_or_default()).await,
-            Some(Step::RemoveJob(remove)) => {
-                let gone = remove.jobs.unwrap_or_default().names;
-                platform.snapshot.jobs.retain(|job| !gone.contains(&job.uid));
+            Some(Step::Event(v1::Event { event: Some(Event::Change(change)) })) => {
+                for job in change.jobs {
+                    platform.submit(job).await;
+                }
+                platform.snapshot.jobs.retain(|job| !change.remove_jobs.contains(&job.uid));
             }
             _ => {
                 if let Err(error) = platform.cycle().await {

@@ -11,7 +11,7 @@ use tonic::{Code, Request, Status, Streaming, transport::Channel};
 use tonic_types::StatusExt;
 
 use v1::{
-    answer::Answer, decision_service_client::DecisionServiceClient, run_session_request::Message as Said,
+    answer::Answer, decision_service_client::DecisionServiceClient, event::Event, run_session_request::Message as Said,
     run_session_response::Message as Heard, step::Step,
 };
 
@@ -191,6 +191,11 @@ pub fn tasks(uid: &[String]) -> Option<v1::Selector> {
     Some(v1::Selector { names: uid.to_vec(), ..Default::default() })
 }
 
+/// An event as a step.
+pub fn happened(event: Event) -> Step {
+    Step::Event(v1::Event { event: Some(event) })
+}
+
 /// A change that evicts a task, which waits again then.
 pub fn evict(task: u32) -> Step {
     let gone = v1::TaskUpdate {
@@ -198,7 +203,7 @@ pub fn evict(task: u32) -> Step {
         status: v1::TaskStatus::Pending as i32,
         place: Some(v1::task_update::Place::NoNode(true)),
     };
-    Step::Change(v1::ChangeStep { change: Some(v1::Change { tasks: vec![gone], ..Default::default() }) })
+    happened(Event::Change(v1::Change { tasks: vec![gone], ..Default::default() }))
 }
 
 /// Steps that name only the subject of each question.

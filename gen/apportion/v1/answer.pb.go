@@ -565,10 +565,8 @@ type Answer struct {
 	//	*Answer_Order
 	//	*Answer_Nodes
 	//	*Answer_Inspect
-	//	*Answer_Done
-	//	*Answer_AddJob
+	//	*Answer_Event
 	//	*Answer_Mark
-	//	*Answer_Change
 	//	*Answer_Explain
 	//	*Answer_Plan
 	//	*Answer_Remedies
@@ -577,7 +575,7 @@ type Answer struct {
 	Answer isAnswer_Answer `protobuf_oneof:"answer"`
 	// The step made the state of the session: another session on the same input reaches the same state by the steps whose answers have this, in
 	// their order. A client repeats these, and no others, if its session is lost or sent away. Unset: the step only asked, or failed.
-	Changed       bool `protobuf:"varint,15,opt,name=changed,proto3" json:"changed,omitempty"`
+	Changed       bool `protobuf:"varint,19,opt,name=changed,proto3" json:"changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -718,19 +716,10 @@ func (x *Answer) GetInspect() *InspectAnswer {
 	return nil
 }
 
-func (x *Answer) GetDone() *DoneAnswer {
+func (x *Answer) GetEvent() *EventAnswer {
 	if x != nil {
-		if x, ok := x.Answer.(*Answer_Done); ok {
-			return x.Done
-		}
-	}
-	return nil
-}
-
-func (x *Answer) GetAddJob() *AddJobAnswer {
-	if x != nil {
-		if x, ok := x.Answer.(*Answer_AddJob); ok {
-			return x.AddJob
+		if x, ok := x.Answer.(*Answer_Event); ok {
+			return x.Event
 		}
 	}
 	return nil
@@ -740,15 +729,6 @@ func (x *Answer) GetMark() *MarkAnswer {
 	if x != nil {
 		if x, ok := x.Answer.(*Answer_Mark); ok {
 			return x.Mark
-		}
-	}
-	return nil
-}
-
-func (x *Answer) GetChange() *ChangeAnswer {
-	if x != nil {
-		if x, ok := x.Answer.(*Answer_Change); ok {
-			return x.Change
 		}
 	}
 	return nil
@@ -865,49 +845,39 @@ type Answer_Inspect struct {
 	Inspect *InspectAnswer `protobuf:"bytes,11,opt,name=inspect,proto3,oneof"`
 }
 
-type Answer_Done struct {
-	// A step that changes something without further result.
-	Done *DoneAnswer `protobuf:"bytes,12,opt,name=done,proto3,oneof"`
-}
-
-type Answer_AddJob struct {
-	// To `add_job`.
-	AddJob *AddJobAnswer `protobuf:"bytes,13,opt,name=add_job,json=addJob,proto3,oneof"`
+type Answer_Event struct {
+	// To `event`.
+	Event *EventAnswer `protobuf:"bytes,12,opt,name=event,proto3,oneof"`
 }
 
 type Answer_Mark struct {
-	// To `mark`.
-	Mark *MarkAnswer `protobuf:"bytes,14,opt,name=mark,proto3,oneof"`
-}
-
-type Answer_Change struct {
-	// To `change`.
-	Change *ChangeAnswer `protobuf:"bytes,16,opt,name=change,proto3,oneof"`
+	// To `mark` and `rollback`.
+	Mark *MarkAnswer `protobuf:"bytes,13,opt,name=mark,proto3,oneof"`
 }
 
 type Answer_Explain struct {
 	// To `explain`.
-	Explain *ExplainAnswer `protobuf:"bytes,20,opt,name=explain,proto3,oneof"`
+	Explain *ExplainAnswer `protobuf:"bytes,14,opt,name=explain,proto3,oneof"`
 }
 
 type Answer_Plan struct {
 	// To `plan`.
-	Plan *PlanAnswer `protobuf:"bytes,21,opt,name=plan,proto3,oneof"`
+	Plan *PlanAnswer `protobuf:"bytes,15,opt,name=plan,proto3,oneof"`
 }
 
 type Answer_Remedies struct {
 	// To `remedies`.
-	Remedies *RemediesAnswer `protobuf:"bytes,22,opt,name=remedies,proto3,oneof"`
+	Remedies *RemediesAnswer `protobuf:"bytes,16,opt,name=remedies,proto3,oneof"`
 }
 
 type Answer_Evictable struct {
 	// To `evictable`.
-	Evictable *EvictableAnswer `protobuf:"bytes,23,opt,name=evictable,proto3,oneof"`
+	Evictable *EvictableAnswer `protobuf:"bytes,17,opt,name=evictable,proto3,oneof"`
 }
 
 type Answer_Forecast struct {
 	// To `forecast`.
-	Forecast *ForecastAnswer `protobuf:"bytes,24,opt,name=forecast,proto3,oneof"`
+	Forecast *ForecastAnswer `protobuf:"bytes,18,opt,name=forecast,proto3,oneof"`
 }
 
 func (*Answer_Error) isAnswer_Answer() {}
@@ -932,13 +902,9 @@ func (*Answer_Nodes) isAnswer_Answer() {}
 
 func (*Answer_Inspect) isAnswer_Answer() {}
 
-func (*Answer_Done) isAnswer_Answer() {}
-
-func (*Answer_AddJob) isAnswer_Answer() {}
+func (*Answer_Event) isAnswer_Answer() {}
 
 func (*Answer_Mark) isAnswer_Answer() {}
-
-func (*Answer_Change) isAnswer_Answer() {}
 
 func (*Answer_Explain) isAnswer_Answer() {}
 
@@ -3551,7 +3517,7 @@ type NodesAnswer struct {
 	// In the order of the request.
 	Tasks []*TaskNodes `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	// With `jointly` only: whether all tasks have room at the same time.
-	Placement     *Placement `protobuf:"bytes,2,opt,name=placement,proto3" json:"placement,omitempty"`
+	Placement     *JointPlacement `protobuf:"bytes,2,opt,name=placement,proto3" json:"placement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3593,16 +3559,16 @@ func (x *NodesAnswer) GetTasks() []*TaskNodes {
 	return nil
 }
 
-func (x *NodesAnswer) GetPlacement() *Placement {
+func (x *NodesAnswer) GetPlacement() *JointPlacement {
 	if x != nil {
 		return x.Placement
 	}
 	return nil
 }
 
-// Placement says whether all tasks have room on nodes at the same time. Plugins admit the nodes as in `fits`; `allocatable` decides whether
+// JointPlacement says whether all tasks have room on nodes at the same time. Plugins admit the nodes as in `fits`; `allocatable` decides whether
 // queues may use that much.
-type Placement struct {
+type JointPlacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Found, proven impossible, or unknown.
 	Outcome PlacementOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=apportion.v1.PlacementOutcome" json:"outcome,omitempty"`
@@ -3614,20 +3580,20 @@ type Placement struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Placement) Reset() {
-	*x = Placement{}
+func (x *JointPlacement) Reset() {
+	*x = JointPlacement{}
 	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Placement) String() string {
+func (x *JointPlacement) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Placement) ProtoMessage() {}
+func (*JointPlacement) ProtoMessage() {}
 
-func (x *Placement) ProtoReflect() protoreflect.Message {
+func (x *JointPlacement) ProtoReflect() protoreflect.Message {
 	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3639,26 +3605,26 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Placement.ProtoReflect.Descriptor instead.
-func (*Placement) Descriptor() ([]byte, []int) {
+// Deprecated: Use JointPlacement.ProtoReflect.Descriptor instead.
+func (*JointPlacement) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
 }
 
-func (x *Placement) GetOutcome() PlacementOutcome {
+func (x *JointPlacement) GetOutcome() PlacementOutcome {
 	if x != nil {
 		return x.Outcome
 	}
 	return PlacementOutcome_PLACEMENT_OUTCOME_UNSPECIFIED
 }
 
-func (x *Placement) GetNodes() []uint32 {
+func (x *JointPlacement) GetNodes() []uint32 {
 	if x != nil {
 		return x.Nodes
 	}
 	return nil
 }
 
-func (x *Placement) GetMost() uint32 {
+func (x *JointPlacement) GetMost() uint32 {
 	if x != nil {
 		return x.Most
 	}
@@ -4474,45 +4440,8 @@ func (x *InspectedTask) GetName() string {
 	return ""
 }
 
-// DoneAnswer means that the step was executed.
-type DoneAnswer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DoneAnswer) Reset() {
-	*x = DoneAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[43]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DoneAnswer) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DoneAnswer) ProtoMessage() {}
-
-func (x *DoneAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[43]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DoneAnswer.ProtoReflect.Descriptor instead.
-func (*DoneAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{43}
-}
-
-// ChangeAnswer contains the positions and numbers of the entities that were set.
-type ChangeAnswer struct {
+// EventAnswer means that the event happened. It contains the positions and numbers of what a change set; other events set nothing.
+type EventAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Positions of the set nodes, in the order of the change.
 	Nodes []uint32 `protobuf:"varint,1,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
@@ -4528,21 +4457,21 @@ type ChangeAnswer struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ChangeAnswer) Reset() {
-	*x = ChangeAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[44]
+func (x *EventAnswer) Reset() {
+	*x = EventAnswer{}
+	mi := &file_apportion_v1_answer_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ChangeAnswer) String() string {
+func (x *EventAnswer) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ChangeAnswer) ProtoMessage() {}
+func (*EventAnswer) ProtoMessage() {}
 
-func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[44]
+func (x *EventAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_answer_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4553,108 +4482,44 @@ func (x *ChangeAnswer) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ChangeAnswer.ProtoReflect.Descriptor instead.
-func (*ChangeAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{44}
+// Deprecated: Use EventAnswer.ProtoReflect.Descriptor instead.
+func (*EventAnswer) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{43}
 }
 
-func (x *ChangeAnswer) GetNodes() []uint32 {
+func (x *EventAnswer) GetNodes() []uint32 {
 	if x != nil {
 		return x.Nodes
 	}
 	return nil
 }
 
-func (x *ChangeAnswer) GetQueues() []uint32 {
+func (x *EventAnswer) GetQueues() []uint32 {
 	if x != nil {
 		return x.Queues
 	}
 	return nil
 }
 
-func (x *ChangeAnswer) GetJobs() []uint32 {
+func (x *EventAnswer) GetJobs() []uint32 {
 	if x != nil {
 		return x.Jobs
 	}
 	return nil
 }
 
-func (x *ChangeAnswer) GetFirstTask() uint32 {
+func (x *EventAnswer) GetFirstTask() uint32 {
 	if x != nil {
 		return x.FirstTask
 	}
 	return 0
 }
 
-func (x *ChangeAnswer) GetDimensions() []string {
+func (x *EventAnswer) GetDimensions() []string {
 	if x != nil {
 		return x.Dimensions
 	}
 	return nil
-}
-
-// AddJobAnswer contains the index of the new job and the numbers of its tasks.
-type AddJobAnswer struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index of the new job.
-	Job uint32 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Number of its first task; the others follow.
-	FirstTask uint32 `protobuf:"varint,2,opt,name=first_task,json=firstTask,proto3" json:"first_task,omitempty"`
-	// Number of its numbered tasks; those given as counts have no number.
-	TaskCount     uint32 `protobuf:"varint,3,opt,name=task_count,json=taskCount,proto3" json:"task_count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AddJobAnswer) Reset() {
-	*x = AddJobAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AddJobAnswer) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AddJobAnswer) ProtoMessage() {}
-
-func (x *AddJobAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AddJobAnswer.ProtoReflect.Descriptor instead.
-func (*AddJobAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *AddJobAnswer) GetJob() uint32 {
-	if x != nil {
-		return x.Job
-	}
-	return 0
-}
-
-func (x *AddJobAnswer) GetFirstTask() uint32 {
-	if x != nil {
-		return x.FirstTask
-	}
-	return 0
-}
-
-func (x *AddJobAnswer) GetTaskCount() uint32 {
-	if x != nil {
-		return x.TaskCount
-	}
-	return 0
 }
 
 // MarkAnswer contains the number of the mark.
@@ -4668,7 +4533,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[46]
+	mi := &file_apportion_v1_answer_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4680,7 +4545,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[46]
+	mi := &file_apportion_v1_answer_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4693,7 +4558,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{46}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -4735,7 +4600,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05count\x18\x03 \x01(\rR\x05count\x12)\n" +
 	"\x10resource_version\x18\x04 \x01(\tR\x0fresourceVersion\x12\x14\n" +
 	"\x05fault\x18\x05 \x01(\tR\x05fault\x12$\n" +
-	"\x0eleft_out_count\x18\x06 \x01(\rR\fleftOutCount\"\xfc\b\n" +
+	"\x0eleft_out_count\x18\x06 \x01(\rR\fleftOutCount\"\x92\b\n" +
 	"\x06Answer\x12*\n" +
 	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusH\x00R\x05error\x124\n" +
 	"\x06shares\x18\x02 \x01(\v2\x1a.apportion.v1.SharesAnswerH\x00R\x06shares\x12.\n" +
@@ -4750,17 +4615,15 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x05order\x18\t \x01(\v2\x19.apportion.v1.OrderAnswerH\x00R\x05order\x121\n" +
 	"\x05nodes\x18\n" +
 	" \x01(\v2\x19.apportion.v1.NodesAnswerH\x00R\x05nodes\x127\n" +
-	"\ainspect\x18\v \x01(\v2\x1b.apportion.v1.InspectAnswerH\x00R\ainspect\x12.\n" +
-	"\x04done\x18\f \x01(\v2\x18.apportion.v1.DoneAnswerH\x00R\x04done\x125\n" +
-	"\aadd_job\x18\r \x01(\v2\x1a.apportion.v1.AddJobAnswerH\x00R\x06addJob\x12.\n" +
-	"\x04mark\x18\x0e \x01(\v2\x18.apportion.v1.MarkAnswerH\x00R\x04mark\x124\n" +
-	"\x06change\x18\x10 \x01(\v2\x1a.apportion.v1.ChangeAnswerH\x00R\x06change\x127\n" +
-	"\aexplain\x18\x14 \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplain\x12.\n" +
-	"\x04plan\x18\x15 \x01(\v2\x18.apportion.v1.PlanAnswerH\x00R\x04plan\x12:\n" +
-	"\bremedies\x18\x16 \x01(\v2\x1c.apportion.v1.RemediesAnswerH\x00R\bremedies\x12=\n" +
-	"\tevictable\x18\x17 \x01(\v2\x1d.apportion.v1.EvictableAnswerH\x00R\tevictable\x12:\n" +
-	"\bforecast\x18\x18 \x01(\v2\x1c.apportion.v1.ForecastAnswerH\x00R\bforecast\x12\x18\n" +
-	"\achanged\x18\x0f \x01(\bR\achangedB\b\n" +
+	"\ainspect\x18\v \x01(\v2\x1b.apportion.v1.InspectAnswerH\x00R\ainspect\x121\n" +
+	"\x05event\x18\f \x01(\v2\x19.apportion.v1.EventAnswerH\x00R\x05event\x12.\n" +
+	"\x04mark\x18\r \x01(\v2\x18.apportion.v1.MarkAnswerH\x00R\x04mark\x127\n" +
+	"\aexplain\x18\x0e \x01(\v2\x1b.apportion.v1.ExplainAnswerH\x00R\aexplain\x12.\n" +
+	"\x04plan\x18\x0f \x01(\v2\x18.apportion.v1.PlanAnswerH\x00R\x04plan\x12:\n" +
+	"\bremedies\x18\x10 \x01(\v2\x1c.apportion.v1.RemediesAnswerH\x00R\bremedies\x12=\n" +
+	"\tevictable\x18\x11 \x01(\v2\x1d.apportion.v1.EvictableAnswerH\x00R\tevictable\x12:\n" +
+	"\bforecast\x18\x12 \x01(\v2\x1c.apportion.v1.ForecastAnswerH\x00R\bforecast\x12\x18\n" +
+	"\achanged\x18\x13 \x01(\bR\achangedB\b\n" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
@@ -4990,11 +4853,11 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04left\x18\x01 \x01(\rR\x04left\x12\x14\n" +
 	"\x05right\x18\x02 \x01(\rR\x05right\x12\x18\n" +
 	"\acompare\x18\x03 \x01(\x05R\acompare\x12\x12\n" +
-	"\x04less\x18\x04 \x01(\bR\x04less\"s\n" +
+	"\x04less\x18\x04 \x01(\bR\x04less\"x\n" +
 	"\vNodesAnswer\x12-\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x17.apportion.v1.TaskNodesR\x05tasks\x125\n" +
-	"\tplacement\x18\x02 \x01(\v2\x17.apportion.v1.PlacementR\tplacement\"o\n" +
-	"\tPlacement\x128\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x17.apportion.v1.TaskNodesR\x05tasks\x12:\n" +
+	"\tplacement\x18\x02 \x01(\v2\x1c.apportion.v1.JointPlacementR\tplacement\"t\n" +
+	"\x0eJointPlacement\x128\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1e.apportion.v1.PlacementOutcomeR\aoutcome\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
 	"\x04most\x18\x03 \x01(\rR\x04most\"\xcd\x01\n" +
@@ -5074,10 +4937,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"bestEffort\x12\x14\n" +
 	"\x05gated\x18\v \x01(\bR\x05gated\x12\x12\n" +
 	"\x04name\x18\f \x01(\tR\x04nameB\a\n" +
-	"\x05_node\"\f\n" +
-	"\n" +
-	"DoneAnswer\"\x8f\x01\n" +
-	"\fChangeAnswer\x12\x14\n" +
+	"\x05_node\"\x8e\x01\n" +
+	"\vEventAnswer\x12\x14\n" +
 	"\x05nodes\x18\x01 \x03(\rR\x05nodes\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\rR\x06queues\x12\x12\n" +
 	"\x04jobs\x18\x03 \x03(\rR\x04jobs\x12\x1d\n" +
@@ -5085,13 +4946,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"first_task\x18\x04 \x01(\rR\tfirstTask\x12\x1e\n" +
 	"\n" +
 	"dimensions\x18\x05 \x03(\tR\n" +
-	"dimensions\"^\n" +
-	"\fAddJobAnswer\x12\x10\n" +
-	"\x03job\x18\x01 \x01(\rR\x03job\x12\x1d\n" +
-	"\n" +
-	"first_task\x18\x02 \x01(\rR\tfirstTask\x12\x1d\n" +
-	"\n" +
-	"task_count\x18\x03 \x01(\rR\ttaskCount\" \n" +
+	"dimensions\" \n" +
 	"\n" +
 	"MarkAnswer\x12\x12\n" +
 	"\x04mark\x18\x01 \x01(\rR\x04mark*l\n" +
@@ -5130,7 +4985,7 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_apportion_v1_answer_proto_goTypes = []any{
 	(FairCase)(0),                // 0: apportion.v1.FairCase
 	(FairBound)(0),               // 1: apportion.v1.FairBound
@@ -5170,7 +5025,7 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*OrderAnswer)(nil),          // 35: apportion.v1.OrderAnswer
 	(*Pair)(nil),                 // 36: apportion.v1.Pair
 	(*NodesAnswer)(nil),          // 37: apportion.v1.NodesAnswer
-	(*Placement)(nil),            // 38: apportion.v1.Placement
+	(*JointPlacement)(nil),       // 38: apportion.v1.JointPlacement
 	(*TaskNodes)(nil),            // 39: apportion.v1.TaskNodes
 	(*PluginScores)(nil),         // 40: apportion.v1.PluginScores
 	(*Unfit)(nil),                // 41: apportion.v1.Unfit
@@ -5179,43 +5034,41 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*InspectedNode)(nil),        // 44: apportion.v1.InspectedNode
 	(*InspectedJob)(nil),         // 45: apportion.v1.InspectedJob
 	(*InspectedTask)(nil),        // 46: apportion.v1.InspectedTask
-	(*DoneAnswer)(nil),           // 47: apportion.v1.DoneAnswer
-	(*ChangeAnswer)(nil),         // 48: apportion.v1.ChangeAnswer
-	(*AddJobAnswer)(nil),         // 49: apportion.v1.AddJobAnswer
-	(*MarkAnswer)(nil),           // 50: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 51: apportion.v1.Warning
-	(*LeftOut)(nil),              // 52: apportion.v1.LeftOut
-	(*status.Status)(nil),        // 53: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 54: apportion.v1.ExplainAnswer
-	(*PlanAnswer)(nil),           // 55: apportion.v1.PlanAnswer
-	(*RemediesAnswer)(nil),       // 56: apportion.v1.RemediesAnswer
-	(*ForecastAnswer)(nil),       // 57: apportion.v1.ForecastAnswer
-	(*Reason)(nil),               // 58: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 59: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 60: apportion.v1.CapacityDerivation
-	(*KueueLocalShare)(nil),      // 61: apportion.v1.KueueLocalShare
-	(*Resource)(nil),             // 62: apportion.v1.Resource
-	(*Reservation)(nil),          // 63: apportion.v1.Reservation
-	(*Fraction)(nil),             // 64: apportion.v1.Fraction
-	(*KueueShare)(nil),           // 65: apportion.v1.KueueShare
-	(*Verdict)(nil),              // 66: apportion.v1.Verdict
-	(*KueueNomination)(nil),      // 67: apportion.v1.KueueNomination
-	(*VictimCheck)(nil),          // 68: apportion.v1.VictimCheck
-	(Vote)(0),                    // 69: apportion.v1.Vote
-	(*Policy)(nil),               // 70: apportion.v1.Policy
-	(*Memory)(nil),               // 71: apportion.v1.Memory
-	(*Queue)(nil),                // 72: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 73: apportion.v1.NodeUnschedulable
-	(*NodeReservation)(nil),      // 74: apportion.v1.NodeReservation
-	(JobPhase)(0),                // 75: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 76: apportion.v1.TaskStatus
+	(*EventAnswer)(nil),          // 47: apportion.v1.EventAnswer
+	(*MarkAnswer)(nil),           // 48: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 49: apportion.v1.Warning
+	(*LeftOut)(nil),              // 50: apportion.v1.LeftOut
+	(*status.Status)(nil),        // 51: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 52: apportion.v1.ExplainAnswer
+	(*PlanAnswer)(nil),           // 53: apportion.v1.PlanAnswer
+	(*RemediesAnswer)(nil),       // 54: apportion.v1.RemediesAnswer
+	(*ForecastAnswer)(nil),       // 55: apportion.v1.ForecastAnswer
+	(*Reason)(nil),               // 56: apportion.v1.Reason
+	(*ProportionDerivation)(nil), // 57: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 58: apportion.v1.CapacityDerivation
+	(*KueueLocalShare)(nil),      // 59: apportion.v1.KueueLocalShare
+	(*Resource)(nil),             // 60: apportion.v1.Resource
+	(*Reservation)(nil),          // 61: apportion.v1.Reservation
+	(*Fraction)(nil),             // 62: apportion.v1.Fraction
+	(*KueueShare)(nil),           // 63: apportion.v1.KueueShare
+	(*Verdict)(nil),              // 64: apportion.v1.Verdict
+	(*KueueNomination)(nil),      // 65: apportion.v1.KueueNomination
+	(*VictimCheck)(nil),          // 66: apportion.v1.VictimCheck
+	(Vote)(0),                    // 67: apportion.v1.Vote
+	(*Policy)(nil),               // 68: apportion.v1.Policy
+	(*Memory)(nil),               // 69: apportion.v1.Memory
+	(*Queue)(nil),                // 70: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 71: apportion.v1.NodeUnschedulable
+	(*NodeReservation)(nil),      // 72: apportion.v1.NodeReservation
+	(JobPhase)(0),                // 73: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 74: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	51,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	49,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
 	5,   // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
 	6,   // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
-	52,  // 3: apportion.v1.SnapshotView.left_outs:type_name -> apportion.v1.LeftOut
-	53,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	50,  // 3: apportion.v1.SnapshotView.left_outs:type_name -> apportion.v1.LeftOut
+	51,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
 	8,   // 5: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
 	21,  // 6: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
 	23,  // 7: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
@@ -5226,118 +5079,116 @@ var file_apportion_v1_answer_proto_depIdxs = []int32{
 	35,  // 12: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
 	37,  // 13: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
 	42,  // 14: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	47,  // 15: apportion.v1.Answer.done:type_name -> apportion.v1.DoneAnswer
-	49,  // 16: apportion.v1.Answer.add_job:type_name -> apportion.v1.AddJobAnswer
-	50,  // 17: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	48,  // 18: apportion.v1.Answer.change:type_name -> apportion.v1.ChangeAnswer
-	54,  // 19: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	55,  // 20: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
-	56,  // 21: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
-	30,  // 22: apportion.v1.Answer.evictable:type_name -> apportion.v1.EvictableAnswer
-	57,  // 23: apportion.v1.Answer.forecast:type_name -> apportion.v1.ForecastAnswer
-	9,   // 24: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
-	18,  // 25: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	58,  // 26: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
-	17,  // 27: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
-	19,  // 28: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
-	20,  // 29: apportion.v1.PluginShares.tree_nodes:type_name -> apportion.v1.TreeNode
-	59,  // 30: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	60,  // 31: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
-	11,  // 32: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
-	10,  // 33: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	61,  // 34: apportion.v1.PluginShares.kueue_locals:type_name -> apportion.v1.KueueLocalShare
-	62,  // 35: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	62,  // 36: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	62,  // 37: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	62,  // 38: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
-	14,  // 39: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
-	14,  // 40: apportion.v1.FairDerivation.sated_divisions:type_name -> apportion.v1.FairDivision
-	16,  // 41: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	62,  // 42: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
-	14,  // 43: apportion.v1.FairDerivation.remembered_divisions:type_name -> apportion.v1.FairDivision
-	12,  // 44: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
-	63,  // 45: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
-	13,  // 46: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
-	0,   // 47: apportion.v1.FairDivision.rule:type_name -> apportion.v1.FairCase
-	64,  // 48: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
-	15,  // 49: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
-	15,  // 50: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
-	1,   // 51: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	62,  // 52: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	62,  // 53: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	62,  // 54: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
-	62,  // 55: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	62,  // 56: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	62,  // 57: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	62,  // 58: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	62,  // 59: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	62,  // 60: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	62,  // 61: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	62,  // 62: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	62,  // 63: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
-	65,  // 64: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
-	62,  // 65: apportion.v1.QueueShare.reserved:type_name -> apportion.v1.Resource
-	58,  // 66: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	62,  // 67: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	62,  // 68: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	62,  // 69: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
-	22,  // 70: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	66,  // 71: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	66,  // 72: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	66,  // 73: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	66,  // 74: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
-	24,  // 75: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	66,  // 76: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	67,  // 77: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
-	27,  // 78: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	27,  // 79: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	66,  // 80: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 81: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	58,  // 82: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	32,  // 83: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	33,  // 84: apportion.v1.VictimsAnswer.plugins:type_name -> apportion.v1.PluginVictims
-	34,  // 85: apportion.v1.VictimsAnswer.spared_tasks:type_name -> apportion.v1.Spared
-	68,  // 86: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	31,  // 87: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	31,  // 88: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	58,  // 89: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 90: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	64,  // 91: apportion.v1.ReclaimPlan.falls:type_name -> apportion.v1.Fraction
-	64,  // 92: apportion.v1.ReclaimPlan.rises:type_name -> apportion.v1.Fraction
-	69,  // 93: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	58,  // 94: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	36,  // 95: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	39,  // 96: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	38,  // 97: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.Placement
-	3,   // 98: apportion.v1.Placement.outcome:type_name -> apportion.v1.PlacementOutcome
-	40,  // 99: apportion.v1.TaskNodes.plugins:type_name -> apportion.v1.PluginScores
-	41,  // 100: apportion.v1.TaskNodes.unfit_nodes:type_name -> apportion.v1.Unfit
-	58,  // 101: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	62,  // 102: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	44,  // 103: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	45,  // 104: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	46,  // 105: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	70,  // 106: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	43,  // 107: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	71,  // 108: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	72,  // 109: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	62,  // 110: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	62,  // 111: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	62,  // 112: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	73,  // 113: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	74,  // 114: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
-	75,  // 115: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	62,  // 116: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	62,  // 117: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	62,  // 118: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	62,  // 119: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	76,  // 120: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	62,  // 121: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	122, // [122:122] is the sub-list for method output_type
-	122, // [122:122] is the sub-list for method input_type
-	122, // [122:122] is the sub-list for extension type_name
-	122, // [122:122] is the sub-list for extension extendee
-	0,   // [0:122] is the sub-list for field type_name
+	47,  // 15: apportion.v1.Answer.event:type_name -> apportion.v1.EventAnswer
+	48,  // 16: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	52,  // 17: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	53,  // 18: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
+	54,  // 19: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
+	30,  // 20: apportion.v1.Answer.evictable:type_name -> apportion.v1.EvictableAnswer
+	55,  // 21: apportion.v1.Answer.forecast:type_name -> apportion.v1.ForecastAnswer
+	9,   // 22: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
+	18,  // 23: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
+	56,  // 24: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	17,  // 25: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
+	19,  // 26: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
+	20,  // 27: apportion.v1.PluginShares.tree_nodes:type_name -> apportion.v1.TreeNode
+	57,  // 28: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	58,  // 29: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	11,  // 30: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
+	10,  // 31: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
+	59,  // 32: apportion.v1.PluginShares.kueue_locals:type_name -> apportion.v1.KueueLocalShare
+	60,  // 33: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	60,  // 34: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	60,  // 35: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	60,  // 36: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	14,  // 37: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
+	14,  // 38: apportion.v1.FairDerivation.sated_divisions:type_name -> apportion.v1.FairDivision
+	16,  // 39: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
+	60,  // 40: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	14,  // 41: apportion.v1.FairDerivation.remembered_divisions:type_name -> apportion.v1.FairDivision
+	12,  // 42: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
+	61,  // 43: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
+	13,  // 44: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
+	0,   // 45: apportion.v1.FairDivision.rule:type_name -> apportion.v1.FairCase
+	62,  // 46: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	15,  // 47: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
+	15,  // 48: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
+	1,   // 49: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
+	60,  // 50: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	60,  // 51: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	60,  // 52: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	60,  // 53: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	60,  // 54: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	60,  // 55: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	60,  // 56: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	60,  // 57: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	60,  // 58: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	60,  // 59: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	60,  // 60: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	60,  // 61: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	63,  // 62: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
+	60,  // 63: apportion.v1.QueueShare.reserved:type_name -> apportion.v1.Resource
+	56,  // 64: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
+	60,  // 65: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	60,  // 66: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	60,  // 67: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	22,  // 68: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
+	64,  // 69: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	64,  // 70: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	64,  // 71: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	64,  // 72: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	24,  // 73: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
+	64,  // 74: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	65,  // 75: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	27,  // 76: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	27,  // 77: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
+	64,  // 78: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	28,  // 79: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
+	56,  // 80: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
+	32,  // 81: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	33,  // 82: apportion.v1.VictimsAnswer.plugins:type_name -> apportion.v1.PluginVictims
+	34,  // 83: apportion.v1.VictimsAnswer.spared_tasks:type_name -> apportion.v1.Spared
+	66,  // 84: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
+	31,  // 85: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	31,  // 86: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	56,  // 87: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
+	2,   // 88: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	62,  // 89: apportion.v1.ReclaimPlan.falls:type_name -> apportion.v1.Fraction
+	62,  // 90: apportion.v1.ReclaimPlan.rises:type_name -> apportion.v1.Fraction
+	67,  // 91: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	56,  // 92: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
+	36,  // 93: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	39,  // 94: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	38,  // 95: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.JointPlacement
+	3,   // 96: apportion.v1.JointPlacement.outcome:type_name -> apportion.v1.PlacementOutcome
+	40,  // 97: apportion.v1.TaskNodes.plugins:type_name -> apportion.v1.PluginScores
+	41,  // 98: apportion.v1.TaskNodes.unfit_nodes:type_name -> apportion.v1.Unfit
+	56,  // 99: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
+	60,  // 100: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	44,  // 101: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	45,  // 102: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	46,  // 103: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	68,  // 104: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	43,  // 105: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	69,  // 106: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	70,  // 107: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	60,  // 108: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	60,  // 109: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	60,  // 110: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	71,  // 111: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	72,  // 112: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
+	73,  // 113: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	60,  // 114: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	60,  // 115: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	60,  // 116: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	60,  // 117: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	74,  // 118: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	60,  // 119: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	120, // [120:120] is the sub-list for method output_type
+	120, // [120:120] is the sub-list for method input_type
+	120, // [120:120] is the sub-list for extension type_name
+	120, // [120:120] is the sub-list for extension extendee
+	0,   // [0:120] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -5366,10 +5217,8 @@ func file_apportion_v1_answer_proto_init() {
 		(*Answer_Order)(nil),
 		(*Answer_Nodes)(nil),
 		(*Answer_Inspect)(nil),
-		(*Answer_Done)(nil),
-		(*Answer_AddJob)(nil),
+		(*Answer_Event)(nil),
 		(*Answer_Mark)(nil),
-		(*Answer_Change)(nil),
 		(*Answer_Explain)(nil),
 		(*Answer_Plan)(nil),
 		(*Answer_Remedies)(nil),
@@ -5396,7 +5245,7 @@ func file_apportion_v1_answer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   47,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -326,7 +326,9 @@ func (m *Answer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0
 		}
 		i--
-		dAtA[i] = 0x78
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x98
 	}
 	return len(dAtA) - i, nil
 }
@@ -596,15 +598,15 @@ func (m *Answer_Inspect) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	}
 	return len(dAtA) - i, nil
 }
-func (m *Answer_Done) MarshalToVT(dAtA []byte) (int, error) {
+func (m *Answer_Event) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *Answer_Done) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *Answer_Event) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	i := len(dAtA)
-	if m.Done != nil {
-		size, err := m.Done.MarshalToSizedBufferVT(dAtA[:i])
+	if m.Event != nil {
+		size, err := m.Event.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -616,29 +618,6 @@ func (m *Answer_Done) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i = protohelpers.EncodeVarint(dAtA, i, 0)
 		i--
 		dAtA[i] = 0x62
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Answer_AddJob) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *Answer_AddJob) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.AddJob != nil {
-		size, err := m.AddJob.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x6a
-	} else {
-		i = protohelpers.EncodeVarint(dAtA, i, 0)
-		i--
-		dAtA[i] = 0x6a
 	}
 	return len(dAtA) - i, nil
 }
@@ -657,38 +636,11 @@ func (m *Answer_Mark) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x72
+		dAtA[i] = 0x6a
 	} else {
 		i = protohelpers.EncodeVarint(dAtA, i, 0)
 		i--
-		dAtA[i] = 0x72
-	}
-	return len(dAtA) - i, nil
-}
-func (m *Answer_Change) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *Answer_Change) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Change != nil {
-		size, err := m.Change.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x82
-	} else {
-		i = protohelpers.EncodeVarint(dAtA, i, 0)
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x82
+		dAtA[i] = 0x6a
 	}
 	return len(dAtA) - i, nil
 }
@@ -707,15 +659,11 @@ func (m *Answer_Explain) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0xa2
+		dAtA[i] = 0x72
 	} else {
 		i = protohelpers.EncodeVarint(dAtA, i, 0)
 		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0xa2
+		dAtA[i] = 0x72
 	}
 	return len(dAtA) - i, nil
 }
@@ -734,15 +682,11 @@ func (m *Answer_Plan) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0xaa
+		dAtA[i] = 0x7a
 	} else {
 		i = protohelpers.EncodeVarint(dAtA, i, 0)
 		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0xaa
+		dAtA[i] = 0x7a
 	}
 	return len(dAtA) - i, nil
 }
@@ -763,13 +707,13 @@ func (m *Answer_Remedies) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xb2
+		dAtA[i] = 0x82
 	} else {
 		i = protohelpers.EncodeVarint(dAtA, i, 0)
 		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xb2
+		dAtA[i] = 0x82
 	}
 	return len(dAtA) - i, nil
 }
@@ -790,13 +734,13 @@ func (m *Answer_Evictable) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xba
+		dAtA[i] = 0x8a
 	} else {
 		i = protohelpers.EncodeVarint(dAtA, i, 0)
 		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xba
+		dAtA[i] = 0x8a
 	}
 	return len(dAtA) - i, nil
 }
@@ -817,13 +761,13 @@ func (m *Answer_Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xc2
+		dAtA[i] = 0x92
 	} else {
 		i = protohelpers.EncodeVarint(dAtA, i, 0)
 		i--
 		dAtA[i] = 0x1
 		i--
-		dAtA[i] = 0xc2
+		dAtA[i] = 0x92
 	}
 	return len(dAtA) - i, nil
 }
@@ -3344,7 +3288,7 @@ func (m *NodesAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Placement) MarshalVT() (dAtA []byte, err error) {
+func (m *JointPlacement) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -3357,12 +3301,12 @@ func (m *Placement) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *Placement) MarshalToVT(dAtA []byte) (int, error) {
+func (m *JointPlacement) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *Placement) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *JointPlacement) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -4141,7 +4085,7 @@ func (m *InspectedTask) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *DoneAnswer) MarshalVT() (dAtA []byte, err error) {
+func (m *EventAnswer) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -4154,45 +4098,12 @@ func (m *DoneAnswer) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *DoneAnswer) MarshalToVT(dAtA []byte) (int, error) {
+func (m *EventAnswer) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *DoneAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *ChangeAnswer) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *ChangeAnswer) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *ChangeAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *EventAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -4277,54 +4188,6 @@ func (m *ChangeAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize6))
 		i--
 		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *AddJobAnswer) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *AddJobAnswer) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *AddJobAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.TaskCount != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.TaskCount))
-		i--
-		dAtA[i] = 0x18
-	}
-	if m.FirstTask != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FirstTask))
-		i--
-		dAtA[i] = 0x10
-	}
-	if m.Job != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Job))
-		i--
-		dAtA[i] = 0x8
 	}
 	return len(dAtA) - i, nil
 }
@@ -4488,7 +4351,7 @@ func (m *Answer) SizeVT() (n int) {
 		n += vtmsg.SizeVT()
 	}
 	if m.Changed {
-		n += 2
+		n += 3
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4654,28 +4517,14 @@ func (m *Answer_Inspect) SizeVT() (n int) {
 	}
 	return n
 }
-func (m *Answer_Done) SizeVT() (n int) {
+func (m *Answer_Event) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	if m.Done != nil {
-		l = m.Done.SizeVT()
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	} else {
-		n += 3
-	}
-	return n
-}
-func (m *Answer_AddJob) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.AddJob != nil {
-		l = m.AddJob.SizeVT()
+	if m.Event != nil {
+		l = m.Event.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	} else {
 		n += 3
@@ -4696,20 +4545,6 @@ func (m *Answer_Mark) SizeVT() (n int) {
 	}
 	return n
 }
-func (m *Answer_Change) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Change != nil {
-		l = m.Change.SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
-	} else {
-		n += 3
-	}
-	return n
-}
 func (m *Answer_Explain) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -4718,7 +4553,7 @@ func (m *Answer_Explain) SizeVT() (n int) {
 	_ = l
 	if m.Explain != nil {
 		l = m.Explain.SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	} else {
 		n += 3
 	}
@@ -4732,7 +4567,7 @@ func (m *Answer_Plan) SizeVT() (n int) {
 	_ = l
 	if m.Plan != nil {
 		l = m.Plan.SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	} else {
 		n += 3
 	}
@@ -5775,7 +5610,7 @@ func (m *NodesAnswer) SizeVT() (n int) {
 	return n
 }
 
-func (m *Placement) SizeVT() (n int) {
+func (m *JointPlacement) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -6097,17 +5932,7 @@ func (m *InspectedTask) SizeVT() (n int) {
 	return n
 }
 
-func (m *DoneAnswer) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *ChangeAnswer) SizeVT() (n int) {
+func (m *EventAnswer) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -6142,25 +5967,6 @@ func (m *ChangeAnswer) SizeVT() (n int) {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *AddJobAnswer) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Job != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Job))
-	}
-	if m.FirstTask != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.FirstTask))
-	}
-	if m.TaskCount != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.TaskCount))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -688,8 +688,8 @@ const (
 	ErrorReason_ERROR_REASON_UNIMPLEMENTED ErrorReason = 15
 	// The mark does not exist, or was undone.
 	ErrorReason_ERROR_REASON_MARK_NOT_FOUND ErrorReason = 16
-	// The status of the task does not permit this event.
-	ErrorReason_ERROR_REASON_WRONG_TASK_STATUS ErrorReason = 17
+	// The status of the task, or the phase of the job, does not permit this event.
+	ErrorReason_ERROR_REASON_WRONG_STATUS ErrorReason = 17
 	// The announced digest is not the digest of the received bytes.
 	ErrorReason_ERROR_REASON_DIGEST_MISMATCH ErrorReason = 18
 	// NOT_FOUND: the server maintains no snapshot with this name.
@@ -721,7 +721,7 @@ var (
 		14: "ERROR_REASON_INTERNAL",
 		15: "ERROR_REASON_UNIMPLEMENTED",
 		16: "ERROR_REASON_MARK_NOT_FOUND",
-		17: "ERROR_REASON_WRONG_TASK_STATUS",
+		17: "ERROR_REASON_WRONG_STATUS",
 		18: "ERROR_REASON_DIGEST_MISMATCH",
 		19: "ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND",
 		20: "ERROR_REASON_SNAPSHOT_NOT_READY",
@@ -745,7 +745,7 @@ var (
 		"ERROR_REASON_INTERNAL":                14,
 		"ERROR_REASON_UNIMPLEMENTED":           15,
 		"ERROR_REASON_MARK_NOT_FOUND":          16,
-		"ERROR_REASON_WRONG_TASK_STATUS":       17,
+		"ERROR_REASON_WRONG_STATUS":            17,
 		"ERROR_REASON_DIGEST_MISMATCH":         18,
 		"ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND": 19,
 		"ERROR_REASON_SNAPSHOT_NOT_READY":      20,
@@ -1796,7 +1796,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1aWARNING_CODE_MEMORY_SWINGS\x10\x18\x12&\n" +
 	"\"WARNING_CODE_BUDGET_CUTS_GUARANTEE\x10\x19\x12&\n" +
 	"\"WARNING_CODE_BUDGET_WITHOUT_EFFECT\x10\x1a\x12#\n" +
-	"\x1fWARNING_CODE_RESERVATIONS_BLOCK\x10\x1b*\xf5\x05\n" +
+	"\x1fWARNING_CODE_RESERVATIONS_BLOCK\x10\x1b*\xf0\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_INVALID_SNAPSHOT\x10\x01\x12\x1f\n" +
@@ -1815,8 +1815,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eERROR_REASON_PERMISSION_DENIED\x10\r\x12\x19\n" +
 	"\x15ERROR_REASON_INTERNAL\x10\x0e\x12\x1e\n" +
 	"\x1aERROR_REASON_UNIMPLEMENTED\x10\x0f\x12\x1f\n" +
-	"\x1bERROR_REASON_MARK_NOT_FOUND\x10\x10\x12\"\n" +
-	"\x1eERROR_REASON_WRONG_TASK_STATUS\x10\x11\x12 \n" +
+	"\x1bERROR_REASON_MARK_NOT_FOUND\x10\x10\x12\x1d\n" +
+	"\x19ERROR_REASON_WRONG_STATUS\x10\x11\x12 \n" +
 	"\x1cERROR_REASON_DIGEST_MISMATCH\x10\x12\x12(\n" +
 	"$ERROR_REASON_SNAPSHOT_NAME_NOT_FOUND\x10\x13\x12#\n" +
 	"\x1fERROR_REASON_SNAPSHOT_NOT_READY\x10\x14\x12$\n" +

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Input is the input of a decision: a snapshot and a policy.
+// Input is the input of a decision: a state, which is a snapshot and what happened since, and a policy.
 type Input struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which snapshot. Required.
@@ -39,12 +39,14 @@ type Input struct {
 	//	*Input_Policy
 	//	*Input_PolicyName
 	Rule isInput_Rule `protobuf_oneof:"rule"`
-	// Changes the snapshot of `snapshot_digest` or `snapshot_name`: the question is about the result, which is not stored. Not together with
-	// `snapshot`. Its positions are those of the changed version, so a change that refers to nodes by position needs a digest.
-	Change *Change `protobuf:"bytes,5,opt,name=change,proto3" json:"change,omitempty"`
+	// What happened since the snapshot, in order: the question is about the result, which is not stored. They count as steps against limits.
+	// Positions in an event are those of the state before it, so with `snapshot_name` an event that refers to something by position may be
+	// about a later version than the caller knows. If the snapshot is named and the first event is a change, `Basis.snapshot_digest` is that
+	// of the changed snapshot, as an upload of the change would return it.
+	Events []*Event `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`
 	// Adds a text to every reason in the answers. Each text adds about 100 bytes, which count towards the size limit of answers.
 	Texts bool `protobuf:"varint,6,opt,name=texts,proto3" json:"texts,omitempty"`
-	// Edits of the snapshot, after `change`, as an `edit` step makes them: every question is about the result, which is not stored. The digest
+	// Edits of the state after `events`, as an `edit` step makes them: every question is about the result, which is not stored. The digest
 	// in the basis is that of the snapshot without them.
 	Edits         []*Edit `protobuf:"bytes,8,rep,name=edits,proto3" json:"edits,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -140,9 +142,9 @@ func (x *Input) GetPolicyName() string {
 	return ""
 }
 
-func (x *Input) GetChange() *Change {
+func (x *Input) GetEvents() []*Event {
 	if x != nil {
-		return x.Change
+		return x.Events
 	}
 	return nil
 }
@@ -598,15 +600,15 @@ var File_apportion_v1_session_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x19apportion/v1/change.proto\x1a\x17apportion/v1/edit.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xe2\x02\n" +
+	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x17apportion/v1/edit.proto\x1a\x18apportion/v1/event.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xe1\x02\n" +
 	"\x05Input\x124\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x16.apportion.v1.SnapshotH\x00R\bsnapshot\x12)\n" +
 	"\x0fsnapshot_digest\x18\x02 \x01(\tH\x00R\x0esnapshotDigest\x12%\n" +
 	"\rsnapshot_name\x18\a \x01(\tH\x00R\fsnapshotName\x12.\n" +
 	"\x06policy\x18\x03 \x01(\v2\x14.apportion.v1.PolicyH\x01R\x06policy\x12!\n" +
 	"\vpolicy_name\x18\x04 \x01(\tH\x01R\n" +
-	"policyName\x12,\n" +
-	"\x06change\x18\x05 \x01(\v2\x14.apportion.v1.ChangeR\x06change\x12\x14\n" +
+	"policyName\x12+\n" +
+	"\x06events\x18\x05 \x03(\v2\x13.apportion.v1.EventR\x06events\x12\x14\n" +
 	"\x05texts\x18\x06 \x01(\bR\x05texts\x12(\n" +
 	"\x05edits\x18\b \x03(\v2\x12.apportion.v1.EditR\x05editsB\b\n" +
 	"\x06sourceB\x06\n" +
@@ -660,7 +662,7 @@ var file_apportion_v1_session_proto_goTypes = []any{
 	(*GoingAway)(nil),     // 7: apportion.v1.GoingAway
 	(*Snapshot)(nil),      // 8: apportion.v1.Snapshot
 	(*Policy)(nil),        // 9: apportion.v1.Policy
-	(*Change)(nil),        // 10: apportion.v1.Change
+	(*Event)(nil),         // 10: apportion.v1.Event
 	(*Edit)(nil),          // 11: apportion.v1.Edit
 	(*Step)(nil),          // 12: apportion.v1.Step
 	(*Basis)(nil),         // 13: apportion.v1.Basis
@@ -669,7 +671,7 @@ var file_apportion_v1_session_proto_goTypes = []any{
 var file_apportion_v1_session_proto_depIdxs = []int32{
 	8,  // 0: apportion.v1.Input.snapshot:type_name -> apportion.v1.Snapshot
 	9,  // 1: apportion.v1.Input.policy:type_name -> apportion.v1.Policy
-	10, // 2: apportion.v1.Input.change:type_name -> apportion.v1.Change
+	10, // 2: apportion.v1.Input.events:type_name -> apportion.v1.Event
 	11, // 3: apportion.v1.Input.edits:type_name -> apportion.v1.Edit
 	0,  // 4: apportion.v1.OpenSession.input:type_name -> apportion.v1.Input
 	1,  // 5: apportion.v1.OpenSession.chunked:type_name -> apportion.v1.UploadHeader
@@ -689,8 +691,8 @@ func file_apportion_v1_session_proto_init() {
 		return
 	}
 	file_apportion_v1_answer_proto_init()
-	file_apportion_v1_change_proto_init()
 	file_apportion_v1_edit_proto_init()
+	file_apportion_v1_event_proto_init()
 	file_apportion_v1_policy_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_init()

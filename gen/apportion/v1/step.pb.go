@@ -126,8 +126,6 @@ const (
 	// becomes INQUEUE. Without a selection: all pending jobs, queue by queue in queue order, job by job in job order. With plugin kueue
 	// instead, and without a selection: one cycle over the first job of each queue, in the order of its decisions, which books the admitted.
 	EnqueueMode_ENQUEUE_MODE_ACTION EnqueueMode = 2
-	// Admits pending jobs without a vote, because the scheduler has decided: the plugins book them, and they become INQUEUE.
-	EnqueueMode_ENQUEUE_MODE_ADMIT EnqueueMode = 3
 )
 
 // Enum value maps for EnqueueMode.
@@ -136,13 +134,11 @@ var (
 		0: "ENQUEUE_MODE_UNSPECIFIED",
 		1: "ENQUEUE_MODE_VOTES",
 		2: "ENQUEUE_MODE_ACTION",
-		3: "ENQUEUE_MODE_ADMIT",
 	}
 	EnqueueMode_value = map[string]int32{
 		"ENQUEUE_MODE_UNSPECIFIED": 0,
 		"ENQUEUE_MODE_VOTES":       1,
 		"ENQUEUE_MODE_ACTION":      2,
-		"ENQUEUE_MODE_ADMIT":       3,
 	}
 )
 
@@ -346,11 +342,11 @@ func (PlanMeans) EnumDescriptor() ([]byte, []int) {
 	return file_apportion_v1_step_proto_rawDescGZIP(), []int{4}
 }
 
-// Step asks one question, or makes one change, on the state that the previous steps left. The answer at the same position is a result or an
-// error; a step that fails changes nothing, and the next one runs.
+// Step is a question about the state that the previous steps left, or an event that changes it. The answer at the same position is a result
+// or an error; a step that fails changes nothing, and the next one runs.
 type Step struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The question or the change. Required.
+	// The question or the event. Required.
 	//
 	// Types that are valid to be assigned to Step:
 	//
@@ -364,14 +360,9 @@ type Step struct {
 	//	*Step_Order
 	//	*Step_Nodes
 	//	*Step_Inspect
-	//	*Step_SetStatus
-	//	*Step_Allocate
-	//	*Step_Deallocate
-	//	*Step_AddJob
-	//	*Step_RemoveJob
+	//	*Step_Event
 	//	*Step_Mark
 	//	*Step_Rollback
-	//	*Step_Change
 	//	*Step_Explain
 	//	*Step_Plan
 	//	*Step_Remedies
@@ -510,46 +501,10 @@ func (x *Step) GetInspect() *InspectStep {
 	return nil
 }
 
-func (x *Step) GetSetStatus() *SetStatusStep {
+func (x *Step) GetEvent() *Event {
 	if x != nil {
-		if x, ok := x.Step.(*Step_SetStatus); ok {
-			return x.SetStatus
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetAllocate() *AllocateStep {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Allocate); ok {
-			return x.Allocate
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetDeallocate() *DeallocateStep {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Deallocate); ok {
-			return x.Deallocate
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetAddJob() *AddJobStep {
-	if x != nil {
-		if x, ok := x.Step.(*Step_AddJob); ok {
-			return x.AddJob
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetRemoveJob() *RemoveJobStep {
-	if x != nil {
-		if x, ok := x.Step.(*Step_RemoveJob); ok {
-			return x.RemoveJob
+		if x, ok := x.Step.(*Step_Event); ok {
+			return x.Event
 		}
 	}
 	return nil
@@ -568,15 +523,6 @@ func (x *Step) GetRollback() *RollbackStep {
 	if x != nil {
 		if x, ok := x.Step.(*Step_Rollback); ok {
 			return x.Rollback
-		}
-	}
-	return nil
-}
-
-func (x *Step) GetChange() *ChangeStep {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Change); ok {
-			return x.Change
 		}
 	}
 	return nil
@@ -690,74 +636,50 @@ type Step_Inspect struct {
 	Inspect *InspectStep `protobuf:"bytes,10,opt,name=inspect,proto3,oneof"`
 }
 
-type Step_SetStatus struct {
-	// Changes statuses without changing accounts.
-	SetStatus *SetStatusStep `protobuf:"bytes,11,opt,name=set_status,json=setStatus,proto3,oneof"`
-}
-
-type Step_Allocate struct {
-	// Places tasks.
-	Allocate *AllocateStep `protobuf:"bytes,12,opt,name=allocate,proto3,oneof"`
-}
-
-type Step_Deallocate struct {
-	// Releases tasks.
-	Deallocate *DeallocateStep `protobuf:"bytes,13,opt,name=deallocate,proto3,oneof"`
-}
-
-type Step_AddJob struct {
-	// Submits a job.
-	AddJob *AddJobStep `protobuf:"bytes,14,opt,name=add_job,json=addJob,proto3,oneof"`
-}
-
-type Step_RemoveJob struct {
-	// Withdraws jobs.
-	RemoveJob *RemoveJobStep `protobuf:"bytes,15,opt,name=remove_job,json=removeJob,proto3,oneof"`
+type Step_Event struct {
+	// Something happens. As if a new scheduling session were opened on the result, if it is a change: tasks that it does not set or update
+	// keep their status and node, jobs that it does not set their phase, and dimensions that it adds follow the existing ones.
+	Event *Event `protobuf:"bytes,11,opt,name=event,proto3,oneof"`
 }
 
 type Step_Mark struct {
 	// Marks the state.
-	Mark *MarkStep `protobuf:"bytes,16,opt,name=mark,proto3,oneof"`
+	Mark *MarkStep `protobuf:"bytes,12,opt,name=mark,proto3,oneof"`
 }
 
 type Step_Rollback struct {
 	// Restores a marked state.
-	Rollback *RollbackStep `protobuf:"bytes,17,opt,name=rollback,proto3,oneof"`
-}
-
-type Step_Change struct {
-	// Changes the snapshot.
-	Change *ChangeStep `protobuf:"bytes,18,opt,name=change,proto3,oneof"`
+	Rollback *RollbackStep `protobuf:"bytes,13,opt,name=rollback,proto3,oneof"`
 }
 
 type Step_Explain struct {
 	// Why do jobs wait?
-	Explain *ExplainStep `protobuf:"bytes,20,opt,name=explain,proto3,oneof"`
+	Explain *ExplainStep `protobuf:"bytes,14,opt,name=explain,proto3,oneof"`
 }
 
 type Step_Plan struct {
 	// Where can a job be placed?
-	Plan *PlanStep `protobuf:"bytes,21,opt,name=plan,proto3,oneof"`
+	Plan *PlanStep `protobuf:"bytes,15,opt,name=plan,proto3,oneof"`
 }
 
 type Step_Remedies struct {
 	// What would make a job run?
-	Remedies *RemediesStep `protobuf:"bytes,22,opt,name=remedies,proto3,oneof"`
+	Remedies *RemediesStep `protobuf:"bytes,16,opt,name=remedies,proto3,oneof"`
 }
 
 type Step_Evictable struct {
 	// Which tasks may any of several claimants evict?
-	Evictable *EvictableStep `protobuf:"bytes,23,opt,name=evictable,proto3,oneof"`
+	Evictable *EvictableStep `protobuf:"bytes,17,opt,name=evictable,proto3,oneof"`
 }
 
 type Step_Forecast struct {
 	// When does a job start, by chance?
-	Forecast *ForecastStep `protobuf:"bytes,24,opt,name=forecast,proto3,oneof"`
+	Forecast *ForecastStep `protobuf:"bytes,18,opt,name=forecast,proto3,oneof"`
 }
 
 type Step_Edit struct {
 	// Changes single settings of the snapshot.
-	Edit *EditStep `protobuf:"bytes,25,opt,name=edit,proto3,oneof"`
+	Edit *EditStep `protobuf:"bytes,19,opt,name=edit,proto3,oneof"`
 }
 
 func (*Step_Shares) isStep_Step() {}
@@ -780,21 +702,11 @@ func (*Step_Nodes) isStep_Step() {}
 
 func (*Step_Inspect) isStep_Step() {}
 
-func (*Step_SetStatus) isStep_Step() {}
-
-func (*Step_Allocate) isStep_Step() {}
-
-func (*Step_Deallocate) isStep_Step() {}
-
-func (*Step_AddJob) isStep_Step() {}
-
-func (*Step_RemoveJob) isStep_Step() {}
+func (*Step_Event) isStep_Step() {}
 
 func (*Step_Mark) isStep_Step() {}
 
 func (*Step_Rollback) isStep_Step() {}
-
-func (*Step_Change) isStep_Step() {}
 
 func (*Step_Explain) isStep_Step() {}
 
@@ -1855,276 +1767,6 @@ func (x *InspectStep) GetOf() *Selector {
 	return nil
 }
 
-// SetStatusStep changes the status of tasks without notifying the plugins: the accounts of queues stay unchanged, except those of `fair`,
-// which follow the statuses.
-type SetStatusStep struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tasks. None: nothing changes.
-	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// The new status. Unspecified: an error.
-	Status        TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SetStatusStep) Reset() {
-	*x = SetStatusStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SetStatusStep) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SetStatusStep) ProtoMessage() {}
-
-func (x *SetStatusStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SetStatusStep.ProtoReflect.Descriptor instead.
-func (*SetStatusStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *SetStatusStep) GetTasks() *Selector {
-	if x != nil {
-		return x.Tasks
-	}
-	return nil
-}
-
-func (x *SetStatusStep) GetStatus() TaskStatus {
-	if x != nil {
-		return x.Status
-	}
-	return TaskStatus_TASK_STATUS_UNSPECIFIED
-}
-
-// AllocateStep places pending tasks: their status becomes ALLOCATED and every plugin books them.
-type AllocateStep struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tasks. None: nothing changes. If one cannot be placed, none is.
-	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// One node for each task, by index. Empty: no specific node.
-	Nodes         []uint32 `protobuf:"varint,2,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AllocateStep) Reset() {
-	*x = AllocateStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AllocateStep) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AllocateStep) ProtoMessage() {}
-
-func (x *AllocateStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AllocateStep.ProtoReflect.Descriptor instead.
-func (*AllocateStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{14}
-}
-
-func (x *AllocateStep) GetTasks() *Selector {
-	if x != nil {
-		return x.Tasks
-	}
-	return nil
-}
-
-func (x *AllocateStep) GetNodes() []uint32 {
-	if x != nil {
-		return x.Nodes
-	}
-	return nil
-}
-
-// DeallocateStep releases allocated tasks: every plugin releases their resources. A task that holds resources only because of `set_status`
-// was never booked, and is an error.
-type DeallocateStep struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The tasks. None: nothing changes. If one cannot be released, none is.
-	Tasks *Selector `protobuf:"bytes,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
-	// The status afterwards. Unspecified: RELEASING.
-	Status        TaskStatus `protobuf:"varint,2,opt,name=status,proto3,enum=apportion.v1.TaskStatus" json:"status,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeallocateStep) Reset() {
-	*x = DeallocateStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeallocateStep) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeallocateStep) ProtoMessage() {}
-
-func (x *DeallocateStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeallocateStep.ProtoReflect.Descriptor instead.
-func (*DeallocateStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *DeallocateStep) GetTasks() *Selector {
-	if x != nil {
-		return x.Tasks
-	}
-	return nil
-}
-
-func (x *DeallocateStep) GetStatus() TaskStatus {
-	if x != nil {
-		return x.Status
-	}
-	return TaskStatus_TASK_STATUS_UNSPECIFIED
-}
-
-// AddJobStep submits a job, as if a new scheduling session were opened on the current state plus this job.
-type AddJobStep struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its Resources use `dimensions`; its tasks get the numbers after the last one.
-	Job *Job `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Names for the indices in `job`. Empty: the dimensions of the snapshot. A name that the snapshot does not have is an error.
-	Dimensions    []string `protobuf:"bytes,2,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AddJobStep) Reset() {
-	*x = AddJobStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AddJobStep) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AddJobStep) ProtoMessage() {}
-
-func (x *AddJobStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AddJobStep.ProtoReflect.Descriptor instead.
-func (*AddJobStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *AddJobStep) GetJob() *Job {
-	if x != nil {
-		return x.Job
-	}
-	return nil
-}
-
-func (x *AddJobStep) GetDimensions() []string {
-	if x != nil {
-		return x.Dimensions
-	}
-	return nil
-}
-
-// ChangeStep applies a change to the current state, as if a new scheduling session were opened on the result. Tasks that it does not set or
-// update keep their current status and node; jobs that it does not set keep their current phase. In all later answers, dimensions that it
-// adds follow the existing ones.
-type ChangeStep struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The change; numbers of tasks and nodes are those of the current state.
-	Change        *Change `protobuf:"bytes,1,opt,name=change,proto3" json:"change,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ChangeStep) Reset() {
-	*x = ChangeStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ChangeStep) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ChangeStep) ProtoMessage() {}
-
-func (x *ChangeStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ChangeStep.ProtoReflect.Descriptor instead.
-func (*ChangeStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *ChangeStep) GetChange() *Change {
-	if x != nil {
-		return x.Change
-	}
-	return nil
-}
-
 // EditStep makes edits of the current state, all or none, as if a new scheduling session were opened on the result. Each refers to objects
 // of the current state; added nodes follow the existing ones.
 type EditStep struct {
@@ -2137,7 +1779,7 @@ type EditStep struct {
 
 func (x *EditStep) Reset() {
 	*x = EditStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +1791,7 @@ func (x *EditStep) String() string {
 func (*EditStep) ProtoMessage() {}
 
 func (x *EditStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,58 +1804,12 @@ func (x *EditStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EditStep.ProtoReflect.Descriptor instead.
 func (*EditStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EditStep) GetEdits() []*Edit {
 	if x != nil {
 		return x.Edits
-	}
-	return nil
-}
-
-// RemoveJobStep removes jobs, as if a new scheduling session were opened without them.
-type RemoveJobStep struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The jobs. None: nothing changes.
-	Jobs          *Selector `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RemoveJobStep) Reset() {
-	*x = RemoveJobStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RemoveJobStep) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RemoveJobStep) ProtoMessage() {}
-
-func (x *RemoveJobStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RemoveJobStep.ProtoReflect.Descriptor instead.
-func (*RemoveJobStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *RemoveJobStep) GetJobs() *Selector {
-	if x != nil {
-		return x.Jobs
 	}
 	return nil
 }
@@ -2228,7 +1824,7 @@ type MarkStep struct {
 
 func (x *MarkStep) Reset() {
 	*x = MarkStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +1836,7 @@ func (x *MarkStep) String() string {
 func (*MarkStep) ProtoMessage() {}
 
 func (x *MarkStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +1849,7 @@ func (x *MarkStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkStep.ProtoReflect.Descriptor instead.
 func (*MarkStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{14}
 }
 
 // RollbackStep undoes everything since the mark, including permits. The mark stays valid; later marks are removed.
@@ -2267,7 +1863,7 @@ type RollbackStep struct {
 
 func (x *RollbackStep) Reset() {
 	*x = RollbackStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2279,7 +1875,7 @@ func (x *RollbackStep) String() string {
 func (*RollbackStep) ProtoMessage() {}
 
 func (x *RollbackStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[21]
+	mi := &file_apportion_v1_step_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2292,7 +1888,7 @@ func (x *RollbackStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackStep.ProtoReflect.Descriptor instead.
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RollbackStep) GetMark() uint32 {
@@ -2302,8 +1898,8 @@ func (x *RollbackStep) GetMark() uint32 {
 	return 0
 }
 
-// PlanStep asks where the tasks of a job can be placed, and which tasks must be evicted for them. It changes nothing: a scheduler executes
-// the plan with `deallocate` and `allocate`.
+// PlanStep asks where the tasks of a job can be placed, and which tasks must be evicted for them. It changes nothing: a scheduler carries
+// the plan out with the events `evict` and `place`.
 type PlanStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Exactly one job. Absent if tasks are given.
@@ -2323,7 +1919,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +1931,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[22]
+	mi := &file_apportion_v1_step_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +1944,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlanStep) GetJob() *Selector {
@@ -2403,7 +1999,7 @@ type RemediesStep struct {
 
 func (x *RemediesStep) Reset() {
 	*x = RemediesStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2415,7 +2011,7 @@ func (x *RemediesStep) String() string {
 func (*RemediesStep) ProtoMessage() {}
 
 func (x *RemediesStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[23]
+	mi := &file_apportion_v1_step_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2428,7 +2024,7 @@ func (x *RemediesStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemediesStep.ProtoReflect.Descriptor instead.
 func (*RemediesStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RemediesStep) GetJob() *Selector {
@@ -2492,7 +2088,7 @@ type ForecastStep struct {
 
 func (x *ForecastStep) Reset() {
 	*x = ForecastStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2100,7 @@ func (x *ForecastStep) String() string {
 func (*ForecastStep) ProtoMessage() {}
 
 func (x *ForecastStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[24]
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2113,7 @@ func (x *ForecastStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForecastStep.ProtoReflect.Descriptor instead.
 func (*ForecastStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ForecastStep) GetJob() *Selector {
@@ -2613,7 +2209,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2625,7 +2221,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[25]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2638,7 +2234,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExplainStep) GetJobs() *Selector {
@@ -2681,7 +2277,7 @@ type PendingFilter struct {
 
 func (x *PendingFilter) Reset() {
 	*x = PendingFilter{}
-	mi := &file_apportion_v1_step_proto_msgTypes[26]
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2693,7 +2289,7 @@ func (x *PendingFilter) String() string {
 func (*PendingFilter) ProtoMessage() {}
 
 func (x *PendingFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[26]
+	mi := &file_apportion_v1_step_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2706,7 +2302,7 @@ func (x *PendingFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingFilter.ProtoReflect.Descriptor instead.
 func (*PendingFilter) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PendingFilter) GetQueues() *Selector {
@@ -2748,8 +2344,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x17apportion/v1/edit.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\x1a\x1bapportion/v1/snapshot.proto\"\xbc\n" +
-	"\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x17apportion/v1/edit.proto\x1a\x18apportion/v1/event.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\x1a\x1bapportion/v1/snapshot.proto\"\x8a\b\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2763,25 +2358,16 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x05order\x18\b \x01(\v2\x17.apportion.v1.OrderStepH\x00R\x05order\x12/\n" +
 	"\x05nodes\x18\t \x01(\v2\x17.apportion.v1.NodesStepH\x00R\x05nodes\x125\n" +
 	"\ainspect\x18\n" +
-	" \x01(\v2\x19.apportion.v1.InspectStepH\x00R\ainspect\x12<\n" +
-	"\n" +
-	"set_status\x18\v \x01(\v2\x1b.apportion.v1.SetStatusStepH\x00R\tsetStatus\x128\n" +
-	"\ballocate\x18\f \x01(\v2\x1a.apportion.v1.AllocateStepH\x00R\ballocate\x12>\n" +
-	"\n" +
-	"deallocate\x18\r \x01(\v2\x1c.apportion.v1.DeallocateStepH\x00R\n" +
-	"deallocate\x123\n" +
-	"\aadd_job\x18\x0e \x01(\v2\x18.apportion.v1.AddJobStepH\x00R\x06addJob\x12<\n" +
-	"\n" +
-	"remove_job\x18\x0f \x01(\v2\x1b.apportion.v1.RemoveJobStepH\x00R\tremoveJob\x12,\n" +
-	"\x04mark\x18\x10 \x01(\v2\x16.apportion.v1.MarkStepH\x00R\x04mark\x128\n" +
-	"\brollback\x18\x11 \x01(\v2\x1a.apportion.v1.RollbackStepH\x00R\brollback\x122\n" +
-	"\x06change\x18\x12 \x01(\v2\x18.apportion.v1.ChangeStepH\x00R\x06change\x125\n" +
-	"\aexplain\x18\x14 \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplain\x12,\n" +
-	"\x04plan\x18\x15 \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04plan\x128\n" +
-	"\bremedies\x18\x16 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremedies\x12;\n" +
-	"\tevictable\x18\x17 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictable\x128\n" +
-	"\bforecast\x18\x18 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecast\x12,\n" +
-	"\x04edit\x18\x19 \x01(\v2\x16.apportion.v1.EditStepH\x00R\x04editB\x06\n" +
+	" \x01(\v2\x19.apportion.v1.InspectStepH\x00R\ainspect\x12+\n" +
+	"\x05event\x18\v \x01(\v2\x13.apportion.v1.EventH\x00R\x05event\x12,\n" +
+	"\x04mark\x18\f \x01(\v2\x16.apportion.v1.MarkStepH\x00R\x04mark\x128\n" +
+	"\brollback\x18\r \x01(\v2\x1a.apportion.v1.RollbackStepH\x00R\brollback\x125\n" +
+	"\aexplain\x18\x0e \x01(\v2\x19.apportion.v1.ExplainStepH\x00R\aexplain\x12,\n" +
+	"\x04plan\x18\x0f \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04plan\x128\n" +
+	"\bremedies\x18\x10 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremedies\x12;\n" +
+	"\tevictable\x18\x11 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictable\x128\n" +
+	"\bforecast\x18\x12 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecast\x12,\n" +
+	"\x04edit\x18\x13 \x01(\v2\x16.apportion.v1.EditStepH\x00R\x04editB\x06\n" +
 	"\x04step\"\x93\x01\n" +
 	"\aExplain\x12.\n" +
 	"\x06queues\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x06queues\x12*\n" +
@@ -2863,29 +2449,9 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x04jobs\x18\x02 \x01(\bR\x04jobs\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x16\n" +
 	"\x06queues\x18\x04 \x01(\bR\x06queues\x12&\n" +
-	"\x02of\x18\x05 \x01(\v2\x16.apportion.v1.SelectorR\x02of\"o\n" +
-	"\rSetStatusStep\x12,\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x120\n" +
-	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"R\n" +
-	"\fAllocateStep\x12,\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12\x14\n" +
-	"\x05nodes\x18\x02 \x03(\rR\x05nodes\"p\n" +
-	"\x0eDeallocateStep\x12,\n" +
-	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x120\n" +
-	"\x06status\x18\x02 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\"Q\n" +
-	"\n" +
-	"AddJobStep\x12#\n" +
-	"\x03job\x18\x01 \x01(\v2\x11.apportion.v1.JobR\x03job\x12\x1e\n" +
-	"\n" +
-	"dimensions\x18\x02 \x03(\tR\n" +
-	"dimensions\":\n" +
-	"\n" +
-	"ChangeStep\x12,\n" +
-	"\x06change\x18\x01 \x01(\v2\x14.apportion.v1.ChangeR\x06change\"4\n" +
+	"\x02of\x18\x05 \x01(\v2\x16.apportion.v1.SelectorR\x02of\"4\n" +
 	"\bEditStep\x12(\n" +
-	"\x05edits\x18\x01 \x03(\v2\x12.apportion.v1.EditR\x05edits\";\n" +
-	"\rRemoveJobStep\x12*\n" +
-	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\"\n" +
+	"\x05edits\x18\x01 \x03(\v2\x12.apportion.v1.EditR\x05edits\"\n" +
 	"\n" +
 	"\bMarkStep\"\"\n" +
 	"\fRollbackStep\x12\x12\n" +
@@ -2950,12 +2516,11 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x11SHARE_FIELD_SHARE\x10\n" +
 	"\x12\x1b\n" +
 	"\x17SHARE_FIELD_WITH_MEMORY\x10\v\x12\x18\n" +
-	"\x14SHARE_FIELD_RESERVED\x10\f*t\n" +
+	"\x14SHARE_FIELD_RESERVED\x10\f*\\\n" +
 	"\vEnqueueMode\x12\x1c\n" +
 	"\x18ENQUEUE_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENQUEUE_MODE_VOTES\x10\x01\x12\x17\n" +
-	"\x13ENQUEUE_MODE_ACTION\x10\x02\x12\x16\n" +
-	"\x12ENQUEUE_MODE_ADMIT\x10\x03*n\n" +
+	"\x13ENQUEUE_MODE_ACTION\x10\x02*n\n" +
 	"\x0eAccountingMode\x12\x1f\n" +
 	"\x1bACCOUNTING_MODE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17ACCOUNTING_MODE_SESSION\x10\x01\x12\x1e\n" +
@@ -2986,7 +2551,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -3006,29 +2571,21 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*OrderStep)(nil),       // 15: apportion.v1.OrderStep
 	(*NodesStep)(nil),       // 16: apportion.v1.NodesStep
 	(*InspectStep)(nil),     // 17: apportion.v1.InspectStep
-	(*SetStatusStep)(nil),   // 18: apportion.v1.SetStatusStep
-	(*AllocateStep)(nil),    // 19: apportion.v1.AllocateStep
-	(*DeallocateStep)(nil),  // 20: apportion.v1.DeallocateStep
-	(*AddJobStep)(nil),      // 21: apportion.v1.AddJobStep
-	(*ChangeStep)(nil),      // 22: apportion.v1.ChangeStep
-	(*EditStep)(nil),        // 23: apportion.v1.EditStep
-	(*RemoveJobStep)(nil),   // 24: apportion.v1.RemoveJobStep
-	(*MarkStep)(nil),        // 25: apportion.v1.MarkStep
-	(*RollbackStep)(nil),    // 26: apportion.v1.RollbackStep
-	(*PlanStep)(nil),        // 27: apportion.v1.PlanStep
-	(*RemediesStep)(nil),    // 28: apportion.v1.RemediesStep
-	(*ForecastStep)(nil),    // 29: apportion.v1.ForecastStep
-	(*ExplainStep)(nil),     // 30: apportion.v1.ExplainStep
-	(*PendingFilter)(nil),   // 31: apportion.v1.PendingFilter
-	(*Selector)(nil),        // 32: apportion.v1.Selector
-	(TaskStatus)(0),         // 33: apportion.v1.TaskStatus
-	(*Job)(nil),             // 34: apportion.v1.Job
-	(*Change)(nil),          // 35: apportion.v1.Change
-	(*Edit)(nil),            // 36: apportion.v1.Edit
-	(EditKind)(0),           // 37: apportion.v1.EditKind
-	(RemedyMeans)(0),        // 38: apportion.v1.RemedyMeans
-	(*PastJobs)(nil),        // 39: apportion.v1.PastJobs
-	(CheckKind)(0),          // 40: apportion.v1.CheckKind
+	(*EditStep)(nil),        // 18: apportion.v1.EditStep
+	(*MarkStep)(nil),        // 19: apportion.v1.MarkStep
+	(*RollbackStep)(nil),    // 20: apportion.v1.RollbackStep
+	(*PlanStep)(nil),        // 21: apportion.v1.PlanStep
+	(*RemediesStep)(nil),    // 22: apportion.v1.RemediesStep
+	(*ForecastStep)(nil),    // 23: apportion.v1.ForecastStep
+	(*ExplainStep)(nil),     // 24: apportion.v1.ExplainStep
+	(*PendingFilter)(nil),   // 25: apportion.v1.PendingFilter
+	(*Event)(nil),           // 26: apportion.v1.Event
+	(*Selector)(nil),        // 27: apportion.v1.Selector
+	(*Edit)(nil),            // 28: apportion.v1.Edit
+	(EditKind)(0),           // 29: apportion.v1.EditKind
+	(RemedyMeans)(0),        // 30: apportion.v1.RemedyMeans
+	(*PastJobs)(nil),        // 31: apportion.v1.PastJobs
+	(CheckKind)(0),          // 32: apportion.v1.CheckKind
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	7,  // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -3041,74 +2598,61 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	15, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
 	16, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
 	17, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
-	18, // 10: apportion.v1.Step.set_status:type_name -> apportion.v1.SetStatusStep
-	19, // 11: apportion.v1.Step.allocate:type_name -> apportion.v1.AllocateStep
-	20, // 12: apportion.v1.Step.deallocate:type_name -> apportion.v1.DeallocateStep
-	21, // 13: apportion.v1.Step.add_job:type_name -> apportion.v1.AddJobStep
-	24, // 14: apportion.v1.Step.remove_job:type_name -> apportion.v1.RemoveJobStep
-	25, // 15: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
-	26, // 16: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
-	22, // 17: apportion.v1.Step.change:type_name -> apportion.v1.ChangeStep
-	30, // 18: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
-	27, // 19: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
-	28, // 20: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
-	14, // 21: apportion.v1.Step.evictable:type_name -> apportion.v1.EvictableStep
-	29, // 22: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
-	23, // 23: apportion.v1.Step.edit:type_name -> apportion.v1.EditStep
-	32, // 24: apportion.v1.Explain.queues:type_name -> apportion.v1.Selector
-	32, // 25: apportion.v1.Explain.jobs:type_name -> apportion.v1.Selector
-	32, // 26: apportion.v1.Explain.tasks:type_name -> apportion.v1.Selector
-	32, // 27: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Selector
-	32, // 28: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Selector
-	0,  // 29: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	6,  // 30: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	32, // 31: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Selector
-	32, // 32: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Selector
-	1,  // 33: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	32, // 34: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Selector
-	2,  // 35: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	32, // 36: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Selector
-	32, // 37: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Selector
-	32, // 38: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Selector
-	3,  // 39: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	32, // 40: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Selector
-	32, // 41: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Selector
-	32, // 42: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Selector
-	32, // 43: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Selector
-	3,  // 44: apportion.v1.EvictableStep.room:type_name -> apportion.v1.ClaimRoom
-	32, // 45: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Selector
-	32, // 46: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Selector
-	32, // 47: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Selector
-	32, // 48: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Selector
-	32, // 49: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Selector
-	32, // 50: apportion.v1.InspectStep.of:type_name -> apportion.v1.Selector
-	32, // 51: apportion.v1.SetStatusStep.tasks:type_name -> apportion.v1.Selector
-	33, // 52: apportion.v1.SetStatusStep.status:type_name -> apportion.v1.TaskStatus
-	32, // 53: apportion.v1.AllocateStep.tasks:type_name -> apportion.v1.Selector
-	32, // 54: apportion.v1.DeallocateStep.tasks:type_name -> apportion.v1.Selector
-	33, // 55: apportion.v1.DeallocateStep.status:type_name -> apportion.v1.TaskStatus
-	34, // 56: apportion.v1.AddJobStep.job:type_name -> apportion.v1.Job
-	35, // 57: apportion.v1.ChangeStep.change:type_name -> apportion.v1.Change
-	36, // 58: apportion.v1.EditStep.edits:type_name -> apportion.v1.Edit
-	32, // 59: apportion.v1.RemoveJobStep.jobs:type_name -> apportion.v1.Selector
-	32, // 60: apportion.v1.PlanStep.job:type_name -> apportion.v1.Selector
-	32, // 61: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Selector
-	4,  // 62: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	32, // 63: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Selector
-	37, // 64: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.EditKind
-	38, // 65: apportion.v1.RemediesStep.means:type_name -> apportion.v1.RemedyMeans
-	32, // 66: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Selector
-	39, // 67: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
-	32, // 68: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Selector
-	31, // 69: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
-	32, // 70: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Selector
-	40, // 71: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
-	32, // 72: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Selector
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	26, // 10: apportion.v1.Step.event:type_name -> apportion.v1.Event
+	19, // 11: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
+	20, // 12: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
+	24, // 13: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	21, // 14: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
+	22, // 15: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
+	14, // 16: apportion.v1.Step.evictable:type_name -> apportion.v1.EvictableStep
+	23, // 17: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
+	18, // 18: apportion.v1.Step.edit:type_name -> apportion.v1.EditStep
+	27, // 19: apportion.v1.Explain.queues:type_name -> apportion.v1.Selector
+	27, // 20: apportion.v1.Explain.jobs:type_name -> apportion.v1.Selector
+	27, // 21: apportion.v1.Explain.tasks:type_name -> apportion.v1.Selector
+	27, // 22: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Selector
+	27, // 23: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Selector
+	0,  // 24: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	6,  // 25: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	27, // 26: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Selector
+	27, // 27: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Selector
+	1,  // 28: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	27, // 29: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Selector
+	2,  // 30: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	27, // 31: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Selector
+	27, // 32: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Selector
+	27, // 33: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Selector
+	3,  // 34: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	27, // 35: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Selector
+	27, // 36: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Selector
+	27, // 37: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Selector
+	27, // 38: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Selector
+	3,  // 39: apportion.v1.EvictableStep.room:type_name -> apportion.v1.ClaimRoom
+	27, // 40: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Selector
+	27, // 41: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Selector
+	27, // 42: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Selector
+	27, // 43: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Selector
+	27, // 44: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Selector
+	27, // 45: apportion.v1.InspectStep.of:type_name -> apportion.v1.Selector
+	28, // 46: apportion.v1.EditStep.edits:type_name -> apportion.v1.Edit
+	27, // 47: apportion.v1.PlanStep.job:type_name -> apportion.v1.Selector
+	27, // 48: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Selector
+	4,  // 49: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	27, // 50: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Selector
+	29, // 51: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.EditKind
+	30, // 52: apportion.v1.RemediesStep.means:type_name -> apportion.v1.RemedyMeans
+	27, // 53: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Selector
+	31, // 54: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
+	27, // 55: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Selector
+	25, // 56: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
+	27, // 57: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Selector
+	32, // 58: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
+	27, // 59: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Selector
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -3116,8 +2660,8 @@ func file_apportion_v1_step_proto_init() {
 	if File_apportion_v1_step_proto != nil {
 		return
 	}
-	file_apportion_v1_change_proto_init()
 	file_apportion_v1_edit_proto_init()
+	file_apportion_v1_event_proto_init()
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_forecast_proto_init()
 	file_apportion_v1_remedy_proto_init()
@@ -3134,14 +2678,9 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_Order)(nil),
 		(*Step_Nodes)(nil),
 		(*Step_Inspect)(nil),
-		(*Step_SetStatus)(nil),
-		(*Step_Allocate)(nil),
-		(*Step_Deallocate)(nil),
-		(*Step_AddJob)(nil),
-		(*Step_RemoveJob)(nil),
+		(*Step_Event)(nil),
 		(*Step_Mark)(nil),
 		(*Step_Rollback)(nil),
-		(*Step_Change)(nil),
 		(*Step_Explain)(nil),
 		(*Step_Plan)(nil),
 		(*Step_Remedies)(nil),
@@ -3164,7 +2703,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   27,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/wire/method"
 )
 
@@ -186,9 +187,7 @@ func TestOurOwnClientBearsALaterVersionOnABadDay(t *testing.T) {
 		require.EqualValues(t, n, answers[0].GetMark().GetMark(), "the state has come along")
 	}
 	for _, name := range []string{"one", "two", "three"} {
-		_, err := session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{
-			Change: &apportionv1.Change{Queues: []*apportionv1.Queue{{Name: name}}},
-		}}})
+		_, err := session.Do(t.Context(), event.Change(&apportionv1.Change{Queues: []*apportionv1.Queue{{Name: name}}}))
 		require.NoError(t, err)
 	}
 	answers, err := session.Do(t.Context(), &apportionv1.Step{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Queues: true}}})

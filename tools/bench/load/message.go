@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/wire/method"
 )
 
@@ -84,16 +85,27 @@ func namedBy(of proto.Message, in *apportionv1.Input, random *rand.Rand) proto.M
 		return in
 	case *apportionv1.Selector:
 		return &apportionv1.Selector{Indices: number(4)}
-	case *apportionv1.Change:
-		return &apportionv1.Change{
-			AsOf: new(random.Int64()), Queues: []*apportionv1.Queue{{Name: "added", Weight: new(uint32(1 + random.IntN(9)))}},
-		}
-	case *apportionv1.Job:
-		return &apportionv1.Job{
-			Uid: "added", Queue: "default", Groups: []*apportionv1.TaskGroup{{Tasks: []*apportionv1.Task{{Uid: "added-0"}}}},
-		}
+	case *apportionv1.Event:
+		return events(random)[random.IntN(5)].GetEvent()
 	}
 	return nil
+}
+
+// aChange returns a change that sets a queue.
+func aChange(random *rand.Rand) *apportionv1.Change {
+	return &apportionv1.Change{
+		AsOf: new(random.Int64()), Queues: []*apportionv1.Queue{{Name: "added", Weight: new(uint32(1 + random.IntN(9)))}},
+	}
+}
+
+// events returns a step of each kind of event.
+func events(random *rand.Rand) []*apportionv1.Step {
+	some := func() *apportionv1.Selector { return &apportionv1.Selector{Indices: []uint32{uint32(random.IntN(4))}} }
+	status := apportionv1.TaskStatus(random.IntN(10))
+	return []*apportionv1.Step{
+		event.Admit(some()), event.Place(some(), some()), event.Evict(some(), status), event.SetStatus(some(), status),
+		event.Change(aChange(random)),
+	}
 }
 
 // steps returns one step of each kind, in the order of the contract.

@@ -171,7 +171,7 @@ func (m *mixture) ask(ctx context.Context, lasts time.Duration) error {
 	}
 	held := &apportionv1.Input{Source: &apportionv1.Input_SnapshotDigest{SnapshotDigest: digest}, Rule: inputs[0].GetRule()}
 	changed := proto.CloneOf(held)
-	changed.Change = generate.Change(proto.CloneOf(snapshot), 3, 1)
+	changed.Events = []*apportionv1.Event{{Event: &apportionv1.Event_Change{Change: generate.Change(proto.CloneOf(snapshot), 3, 1)}}}
 	inputs = append(inputs, held, changed)
 
 	ctx, stop := context.WithTimeout(ctx, lasts)
@@ -304,12 +304,11 @@ func (m *mixture) kept(ctx context.Context, conn *grpc.ClientConn, random *rand.
 	if err != nil {
 		return
 	}
-	step := &apportionv1.ChangeStep{}
-	fill(step.ProtoReflect(), nil, random)
+	change := aChange(random)
 	if random.IntN(2) == 0 {
-		step.Change.Queues = nil
+		change.Queues = nil
 	}
-	data, err := proto.Marshal(step.GetChange())
+	data, err := proto.Marshal(change)
 	if err != nil {
 		return
 	}

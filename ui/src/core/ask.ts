@@ -126,19 +126,12 @@ export interface Answers {
 
 // simulate sends steps about an input. A failed step becomes a Fault.
 export async function simulate(input: InputJson, steps: readonly StepJson[], signal?: AbortSignal): Promise<Answers> {
-  const inline = input.snapshot !== undefined && input.change !== undefined;
-  // If the whole snapshot is sent, its change is the first step.
-  const { change, ...rest } = input;
-  const request = inline ? { input: rest, steps: [{ change: { change } }, ...steps] } : { input, steps };
-  const response = await call<SimulateResponseJson>("Simulate", request, signal);
-  let answers = response.answers ?? [];
+  const response = await call<SimulateResponseJson>("Simulate", { input, steps }, signal);
+  const answers = response.answers ?? [];
   for (const answer of answers) {
     if (answer.error !== undefined) {
       throw new Fault("invalid_argument", answer.error.message ?? "a step failed");
     }
-  }
-  if (inline) {
-    answers = answers.slice(1);
   }
   return { basis: response.basis ?? {}, answers };
 }

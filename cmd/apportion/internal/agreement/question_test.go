@@ -13,6 +13,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
 )
@@ -60,7 +61,7 @@ func planTasks(means apportionv1.PlanMeans, tasks ...uint32) *apportionv1.Step {
 }
 
 func change(c *apportionv1.Change) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: c}}}
+	return event.Change(c)
 }
 
 // standing is the explanation's verdict about a job alone, without the jobs that come first.
@@ -331,9 +332,7 @@ func (j *job) apply() {
 
 // evict is the step in which running tasks are gone and wait again.
 func evict(tasks []uint32) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-		Tasks: &apportionv1.Selector{Indices: tasks}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
-	}}}
+	return event.Evict(&apportionv1.Selector{Indices: tasks}, apportionv1.TaskStatus_TASK_STATUS_PENDING)
 }
 
 // compareRemedies requires that remedies and explain agree on whether a job runs, now and after each remedy.

@@ -46,15 +46,33 @@ var views = map[protoreflect.Name]view{
 	"remedies":  shown((*apportionv1.Answer).GetRemedies, (*Printer).Remedies),
 	"evictable": shown((*apportionv1.Answer).GetEvictable, (*Printer).evictableTasks),
 	"forecast":  shown((*apportionv1.Answer).GetForecast, (*Printer).Forecast),
-	"change": shown((*apportionv1.Answer).GetChange, func(p *Printer, a *apportionv1.ChangeAnswer) {
+	"event": func(p *Printer, step *apportionv1.Step, answer *apportionv1.Answer) {
+		p.happened(step.GetEvent(), answer.GetEvent())
+	},
+	"mark": func(p *Printer, step *apportionv1.Step, _ *apportionv1.Answer) {
+		if step.GetMark() == nil {
+			p.Line("done")
+			return
+		}
+		p.Line("marked")
+	},
+}
+
+// happened shows what a change has set, and of other events that they happened.
+func (p *Printer) happened(e *apportionv1.Event, a *apportionv1.EventAnswer) {
+	switch c := e.GetChange(); {
+	case c == nil || len(c.GetRemoveJobs()) > 0 && len(a.GetJobs()) == 0:
+		p.Line("done")
+	case len(c.GetJobs()) == 1 && len(a.GetNodes())+len(a.GetQueues()) == 0:
+		tasks := 0
+		for _, group := range c.GetJobs()[0].GetGroups() {
+			tasks += len(group.GetTasks())
+		}
+		p.Line("added as job %d with %s", a.GetJobs()[0], text.Count(tasks, "task"))
+	default:
 		p.Line("changed: %s, %s and %s set", text.Count(len(a.GetNodes()), "node"), text.Count(len(a.GetQueues()), "queue"),
 			text.Count(len(a.GetJobs()), "job"))
-	}),
-	"add_job": shown((*apportionv1.Answer).GetAddJob, func(p *Printer, a *apportionv1.AddJobAnswer) {
-		p.Line("added as job %d with %s", a.GetJob(), text.Count(int(a.GetTaskCount()), "task"))
-	}),
-	"mark": func(p *Printer, _ *apportionv1.Step, _ *apportionv1.Answer) { p.Line("marked") },
-	"done": func(p *Printer, _ *apportionv1.Step, _ *apportionv1.Answer) { p.Line("done") },
+	}
 }
 
 // view shows an answer of one kind.
@@ -190,7 +208,7 @@ func (p *Printer) Nodes(answer *apportionv1.NodesAnswer) {
 }
 
 // placement shows whether all tasks have room at the same time, and where.
-func (p *Printer) placement(answer *apportionv1.NodesAnswer, placement *apportionv1.Placement) {
+func (p *Printer) placement(answer *apportionv1.NodesAnswer, placement *apportionv1.JointPlacement) {
 	p.Line("")
 	tasks := text.Count(len(answer.GetTasks()), "task")
 	one, most := len(answer.GetTasks()) == 1, int(placement.GetMost())

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -8,14 +9,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
+	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/tree"
 	"github.com/apportion/apportion/internal/wire"
 )
 
 // kind is a kind of step.
 type kind struct {
-	// field of the contract's Step that the step becomes.
-	field protoreflect.FieldDescriptor
+	// field of the contract's Step that the step becomes, and event, if it is one, that of Event.
+	field, event protoreflect.FieldDescriptor
 	// short is the key that a value without keys stands for; empty if there is none.
 	short string
 	read  func(*work) (*apportionv1.Step, error)
@@ -25,31 +28,48 @@ type kind struct {
 
 // special are the kinds that are not simply read by the fields of their message.
 var special = map[protoreflect.FullName]kind{
-	nameOf[*apportionv1.AddJobStep]():   {read: (*work).addJob},
 	nameOf[*apportionv1.MarkStep]():     {read: (*work).setMark, short: "name"},
 	nameOf[*apportionv1.RollbackStep](): {read: (*work).rollback, short: "mark"},
-	nameOf[*apportionv1.AllocateStep](): {complete: (*work).checkNodes},
+	nameOf[*apportionv1.Placement]():    {complete: (*work).checkNodes},
 	nameOf[*apportionv1.OrderStep]():    {complete: (*work).orderQueues},
 }
 
-// kinds are the questions that this program answers, by the names of their fields in JSON.
+// kinds are the questions that this program answers, and the events, by the names of their fields in JSON. Of changes there are two: a job
+// that is added, and jobs that are removed.
 var kinds = stepKinds()
 
 func stepKinds() map[string]kind {
-	list := map[string]kind{}
-	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Fields()
-	for _, question := range wire.Questions {
-		field := fields.ByName(protoreflect.Name(question.Name))
-		k := special[field.Message().FullName()]
-		k.field = field
+	list := map[string]kind{
+		"addJob":    {read: (*work).addJob},
+		"removeJob": {read: (*work).removeJob, short: "jobs"},
+	}
+	add := func(k kind, of protoreflect.FieldDescriptor) {
 		if k.read == nil {
-			first := field.Message().Fields().ByNumber(1)
+			first := of.Message().Fields().ByNumber(1)
 			if isSelection(first) && first.ContainingOneof() == nil {
 				k.short = first.JSONName()
 			}
 			k.read = func(w *work) (*apportionv1.Step, error) { return w.message(k) }
 		}
-		list[field.JSONName()] = k
+		list[of.JSONName()] = k
+	}
+	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Fields()
+	events := (&apportionv1.Event{}).ProtoReflect().Descriptor().Fields()
+	for _, question := range wire.Questions {
+		field := fields.ByName(protoreflect.Name(question.Name))
+		if field.Message() != events.Get(0).Parent() {
+			k := special[field.Message().FullName()]
+			k.field = field
+			add(k, field)
+			continue
+		}
+		for i := range events.Len() {
+			if of := events.Get(i); of.Message().FullName() != nameOf[*apportionv1.Change]() {
+				k := special[of.Message().FullName()]
+				k.field, k.event = field, of
+				add(k, of)
+			}
+		}
 	}
 	return list
 }
@@ -65,6 +85,9 @@ func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
 func (w *work) message(k kind) (*apportionv1.Step, error) {
 	step := &apportionv1.Step{}
 	m := step.ProtoReflect().Mutable(k.field).Message()
+	if k.event != nil {
+		m = m.Mutable(k.event).Message()
+	}
 	if err := w.node.Read(w.fields(m)); err != nil {
 		return nil, err
 	}
@@ -78,7 +101,8 @@ func (w *work) message(k kind) (*apportionv1.Step, error) {
 }
 
 func (w *work) checkNodes(step *apportionv1.Step) error {
-	if n := len(step.GetAllocate().GetNodes()); n > 0 && n != len(step.GetAllocate().GetTasks().GetIndices()) {
+	placement := step.GetEvent().GetPlace()
+	if n := len(placement.GetNodes().GetIndices()); n > 0 && n != len(placement.GetTasks().GetIndices()) {
 		return w.node.FaultAt("nodes", "one node for each task is expected")
 	}
 	return nil
@@ -92,11 +116,11 @@ func (*work) orderQueues(step *apportionv1.Step) error {
 	return nil
 }
 
-// required reports whether the first field of a step must select something: tasks, or jobs that are withdrawn. In other steps everything is
+// required reports whether the first field of a step must select something: tasks, or jobs that are admitted. In other steps everything is
 // selected if nothing is.
 func required(first protoreflect.FieldDescriptor) bool {
 	return isSelection(first) && (first.Name() == "tasks" || strings.HasPrefix(string(first.Name()), "claimant") ||
-		first.Parent().FullName() == nameOf[*apportionv1.RemoveJobStep]())
+		first.Parent().FullName() == nameOf[*apportionv1.Admission]())
 }
 
 // selected returns what a field selects.
@@ -110,10 +134,29 @@ func (w *work) addJob() (*apportionv1.Step, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := w.snapshot.Job(lookup.JobName(job)); err == nil {
+		return nil, w.node.FaultAt("name", "a job of this name is there already, or was")
+	}
 	larger, _ := w.snapshot.With(job)
 	w.step.Snapshot = larger
 	w.step.Done = func() { w.snapshot = larger }
-	return &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}}, nil
+	return event.Change(&apportionv1.Change{Jobs: []*apportionv1.Job{job}}), nil
+}
+
+func (w *work) removeJob() (*apportionv1.Step, error) {
+	change := &apportionv1.Change{}
+	err := w.node.Read(tree.Fields{"jobs": func(n tree.Node) error {
+		gone, err := indices(n, w.snapshot.Job)
+		for _, j := range gone {
+			job := w.snapshot.GetJobs()[j]
+			change.RemoveJobs = append(change.RemoveJobs, cmp.Or(job.GetUid(), lookup.JobName(job)))
+		}
+		return err
+	}})
+	if err == nil && len(change.GetRemoveJobs()) == 0 {
+		err = w.node.FaultAt("jobs", "is needed")
+	}
+	return event.Change(change), err
 }
 
 func (w *work) setMark() (*apportionv1.Step, error) {

@@ -41,9 +41,11 @@ func TestAStepIsTheMessageOfItsKeys(t *testing.T) {
 		`order: {tasks: true, claimantTask: b-w-0}`:                                `order { tasks {} claimant_task: 2 }`,
 		`nodes: {tasks: a-w-1, nodes: n1, top: 3, jointly: true}`:                  `nodes { tasks { indices: 1 } nodes { indices: 1 } top: 3 jointly: true }`,
 		`inspect: {jobs: true}`:                                                    `inspect { jobs: true }`,
-		`allocate: {tasks: [a-w-0, a-w-1], nodes: [n1, n0]}`:                       `allocate { tasks { indices: [0, 1] } nodes: [1, 0] }`,
-		`setStatus: {tasks: a-w-0, status: running}`:                               `set_status { tasks { indices: 0 } status: TASK_STATUS_RUNNING }`,
-		`removeJob: a`:                                                             `remove_job { jobs { indices: 0 } }`,
+		`admit: [b]`:                                                               `event { admit { jobs { indices: 1 } } }`,
+		`place: {tasks: [a-w-0, a-w-1], nodes: [n1, n0]}`:                          `event { place { tasks { indices: [0, 1] } nodes { indices: [1, 0] } } }`,
+		`evict: a-w-0`:                                                             `event { evict { tasks { indices: 0 } } }`,
+		`status: {tasks: a-w-0, status: running}`:                                  `event { status { tasks { indices: 0 } status: TASK_STATUS_RUNNING } }`,
+		`removeJob: a`:                                                             `event { change { remove_jobs: "a" } }`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			got, err := step(t, text)
@@ -57,18 +59,20 @@ func TestAStepIsTheMessageOfItsKeys(t *testing.T) {
 
 func TestWhatIsWrongWithAStepIsTold(t *testing.T) {
 	for text, want := range map[string]string{
-		`reclaim`:         `f:1: reclaim.claimant: is needed`,
-		`allocatable: []`: `f:1: allocatable.tasks: is needed`,
-		`removeJob: {}`:   `f:1: removeJob.jobs: is needed`,
-		`allocate: {tasks: a-w-0, nodes: [n0, n1]}`: `f:1: allocate.nodes: one node for each task is expected`,
-		`order: {queues: q0, jobs: a}`:              `f:1: order.jobs: excludes queues, which is given too`,
-		`order: {claimantQueue: [q0, q1]}`:          `f:1: order.claimantQueue: one name is expected`,
-		`nodes: {tasks: a-w-0, top: -1}`:            `f:1: nodes.top: not a whole number that is possible here: -1`,
-		`shares: {tree: 3}`:                         `f:1: shares.tree: neither true nor false`,
-		`shares: {fields: mass}`:                    `f:1: shares.fields: one of these is expected: allocated, capability, deserved, elastic, guarantee, inqueue, real_capability, request, reserved, share, weight, with_memory`,
-		`jobs: {omitNames: true}`:                   `f:1: jobs.omitNames: no such key; there are jobs`,
-		`order: {claimantTaskUid: x}`:               `f:1: order.claimantTaskUid: no such key; did you mean "claimantTask"?`,
-		`rollback`:                                  `f:1: rollback: no such mark was set: there is none at all`,
+		`reclaim`:                                `f:1: reclaim.claimant: is needed`,
+		`allocatable: []`:                        `f:1: allocatable.tasks: is needed`,
+		`admit: []`:                              `f:1: admit.jobs: is needed`,
+		`addJob: {name: a, queue: q0}`:           `f:1: addJob.name: a job of this name is there already, or was`,
+		`removeJob: {}`:                          `f:1: removeJob.jobs: is needed`,
+		`place: {tasks: a-w-0, nodes: [n0, n1]}`: `f:1: place.nodes: one node for each task is expected`,
+		`order: {queues: q0, jobs: a}`:           `f:1: order.jobs: excludes queues, which is given too`,
+		`order: {claimantQueue: [q0, q1]}`:       `f:1: order.claimantQueue: one name is expected`,
+		`nodes: {tasks: a-w-0, top: -1}`:         `f:1: nodes.top: not a whole number that is possible here: -1`,
+		`shares: {tree: 3}`:                      `f:1: shares.tree: neither true nor false`,
+		`shares: {fields: mass}`:                 `f:1: shares.fields: one of these is expected: allocated, capability, deserved, elastic, guarantee, inqueue, real_capability, request, reserved, share, weight, with_memory`,
+		`jobs: {omitNames: true}`:                `f:1: jobs.omitNames: no such key; there are jobs`,
+		`order: {claimantTaskUid: x}`:            `f:1: order.claimantTaskUid: no such key; did you mean "claimantTask"?`,
+		`rollback`:                               `f:1: rollback: no such mark was set: there is none at all`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			_, err := step(t, text)
@@ -86,8 +90,14 @@ func step(t *testing.T, text string) (*scenario.Step, error) {
 
 func TestEveryKindOfStepCanBeWritten(t *testing.T) {
 	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Oneofs().ByName("step").Fields()
+	names := []string{"addJob", "removeJob", "admit", "place", "evict", "status"}
 	for i := range fields.Len() {
-		_, err := step(t, fields.Get(i).JSONName()+": {unknown: 1}")
-		require.ErrorContains(t, err, "no such key", fields.Get(i).Name())
+		if name := fields.Get(i).JSONName(); name != "event" {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		_, err := step(t, name+": {unknown: 1}")
+		require.ErrorContains(t, err, "no such key", name)
 	}
 }

@@ -26,7 +26,6 @@ func (w *work) find(f protoreflect.FieldDescriptor) func(string) (uint32, error)
 		}[f.Name()]
 	}
 	return map[protoreflect.FullName]func(string) (uint32, error){
-		"apportion.v1.AllocateStep.nodes":       w.snapshot.Node,
 		"apportion.v1.OrderStep.claimant_task":  w.snapshot.Task,
 		"apportion.v1.OrderStep.claimant_queue": w.snapshot.Queue,
 	}[f.FullName()]

@@ -2,6 +2,7 @@ package reference
 
 import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 )
 
 // simulate asks the what-ifs. Volcano makes each on a copy of the queues' accounts; here each is undone.
@@ -68,11 +69,11 @@ func allocatable(tasks *apportionv1.Selector) *apportionv1.Step {
 func joint(_ *form, a *apportionv1.Answer) any { return jointVerdict(a.GetAllocatable().GetTasks()) }
 
 func allocate(tasks *apportionv1.Selector) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: tasks}}}
+	return event.Place(tasks, nil)
 }
 
 func deallocate(tasks *apportionv1.Selector) *apportionv1.Step {
-	return &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{Tasks: tasks}}}
+	return event.Evict(tasks, 0)
 }
 
 // events makes the events of a scheduling cycle, and asks after each for what queues and the task's job use.

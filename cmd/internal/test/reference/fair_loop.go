@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 )
 
 // fairLoop runs a cluster through the steps of a session until nothing changes, as a scheduler does. It keeps the tasks, and the room on
@@ -121,10 +122,8 @@ func (l *fairLoop) start(ctx context.Context, block, nodes []uint32) error {
 	}
 	tasks := &apportionv1.Selector{Indices: block}
 	return l.all(ctx,
-		&apportionv1.Step{Step: &apportionv1.Step_Allocate{Allocate: &apportionv1.AllocateStep{Tasks: tasks, Nodes: nodes}}},
-		&apportionv1.Step{Step: &apportionv1.Step_SetStatus{SetStatus: &apportionv1.SetStatusStep{
-			Tasks: tasks, Status: apportionv1.TaskStatus_TASK_STATUS_RUNNING,
-		}}})
+		event.Place(tasks, &apportionv1.Selector{Indices: nodes}),
+		event.SetStatus(tasks, apportionv1.TaskStatus_TASK_STATUS_RUNNING))
 }
 
 // evictFor asks for a plan for a block and carries it out: the victims are pending again, the block runs.
@@ -144,9 +143,7 @@ func (l *fairLoop) evictFor(ctx context.Context, block []uint32) error {
 	l.plans++
 	l.evictions += len(victims)
 	if len(victims) > 0 {
-		err = l.all(ctx, &apportionv1.Step{Step: &apportionv1.Step_Deallocate{Deallocate: &apportionv1.DeallocateStep{
-			Tasks: &apportionv1.Selector{Indices: victims}, Status: apportionv1.TaskStatus_TASK_STATUS_PENDING,
-		}}})
+		err = l.all(ctx, event.Evict(&apportionv1.Selector{Indices: victims}, apportionv1.TaskStatus_TASK_STATUS_PENDING))
 		if err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ const unanswered = "(no answer of this kind)"
 
 // done reads the answer of a step without a result.
 func done(_ *form, a *apportionv1.Answer) any {
-	if a.GetDone() == nil {
+	if a.GetEvent() == nil && a.GetMark() == nil {
 		return unanswered
 	}
 	return "ok"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apportion/apportion/client"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/test/raced"
 	"github.com/apportion/apportion/internal/test/recording"
 )
@@ -86,7 +87,7 @@ func TestAdmissionsOfACycleOutliveAChangeOfTheCluster(t *testing.T) {
 		answer, err := client.InProcess().Simulate(t.Context(), client.Input{Snapshot: q.Input.GetSnapshot(), Policy: q.Input.GetPolicy()},
 			&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION}}},
 			shares, &apportionv1.Step{Step: &apportionv1.Step_Mark{Mark: &apportionv1.MarkStep{}}},
-			&apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: &apportionv1.Change{}}}},
+			event.Change(&apportionv1.Change{}),
 			shares, &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}}, shares)
 		require.NoError(t, err)
 		for i := range answer.Answers {

@@ -16,6 +16,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/submission"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/lookup"
 )
 
@@ -188,7 +189,7 @@ func submit(ctx context.Context, q *question.Question, s *submission.Submission)
 		var index uint32
 		larger, index = larger.With(job)
 		indices.Indices = append(indices.Indices, index)
-		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_AddJob{AddJob: &apportionv1.AddJobStep{Job: job}}})
+		steps = append(steps, event.Change(&apportionv1.Change{Jobs: []*apportionv1.Job{job}}))
 	}
 	end := cli.ShowWaiting(q.Err, "trying the job")
 	simulation, err := q.Simulate(ctx, append(steps, question.SharesStep(), question.ExplainStep(indices))...)
@@ -287,7 +288,7 @@ func compared(
 	if made.Base.GetMemory() != nil || made.Change.GetMemory() != nil {
 		shares.GetShares().Explain = &apportionv1.Explain{} // The weights that follow from usage are part of the derivation.
 	}
-	change := &apportionv1.Step{Step: &apportionv1.Step_Change{Change: &apportionv1.ChangeStep{Change: made.Change}}}
+	change := event.Change(made.Change)
 	sides := [2]*render.Side{&before, &after}
 	var sessions [2]*client.Session
 	defer func() {

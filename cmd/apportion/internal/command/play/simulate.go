@@ -42,12 +42,12 @@ func NewSimulate(s cli.Streams) *cobra.Command {
   steps:
   - shares: {queues: [research]}
   - mark: before
-  - deallocate: ml/train-worker-0
+  - evict: ml/train-worker-0
   - reclaim: {claimant: ml/other-worker-0, explain: true}
   - rollback: before
 
 Steps are questions (shares, jobs, enqueue, allocatable, preemptive, reclaim, preempt, order, nodes,
-inspect) or changes (allocate, deallocate, setStatus, addJob, removeJob), or they set a mark and roll
+inspect) or events (admit, place, evict, status, addJob, removeJob), or they set a mark and roll
 back to it. A step that fails changes nothing, and the next one runs. docs/cli.md lists the keys of each.
 
 With - in place of a file, answer each line of standard input immediately: a step in one line, about the

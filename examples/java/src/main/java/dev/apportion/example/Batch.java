@@ -98,8 +98,8 @@ public record Batch(DecisionServiceBlockingV2Stub service, Policy policy, Snapsh
         while (node.isEmpty() && victims.hasNext()) {
           int victim = victims.next();
           var gone = TaskUpdate.newBuilder().setNumber(victim).setStatus(TaskStatus.TASK_STATUS_PENDING).setNoNode(true);
-          var change = ChangeStep.newBuilder().setChange(Change.newBuilder().addTasks(gone));
-          node = session.ask(Step.newBuilder().setChange(change), where).get(1).getNodes().getTasks(0).getNodesList();
+          var stopped = Event.newBuilder().setChange(Change.newBuilder().addTasks(gone));
+          node = session.ask(Step.newBuilder().setEvent(stopped), where).get(1).getNodes().getTasks(0).getNodesList();
           evicted.add(tasks.get(victim));
         }
       }
@@ -107,7 +107,8 @@ public record Batch(DecisionServiceBlockingV2Stub service, Policy policy, Snapsh
         System.out.printf("wait %s: no node has room%n", task.getUid());
         break;
       }
-      session.ask(Step.newBuilder().setAllocate(AllocateStep.newBuilder().setTasks(claimant).addAllNodes(node)));
+      var place = Placement.newBuilder().setTasks(claimant).setNodes(Selector.newBuilder().addAllIndices(node));
+      session.ask(Step.newBuilder().setEvent(Event.newBuilder().setPlace(place)));
       placed.put(task, node.get(0));
     }
     if (session.ask(standing).get(0).getJobs().getJobs(0).getReady().getVote() != Vote.VOTE_PERMIT) {
@@ -137,11 +138,13 @@ public record Batch(DecisionServiceBlockingV2Stub service, Policy policy, Snapsh
     var world = scenario.getInputBuilder();
     var platform = new Batch(DecisionServiceGrpc.newBlockingV2Stub(channel), world.getPolicy(), world.getSnapshotBuilder(), millis);
     for (var step : scenario.getStepsList()) {
-      switch (step.getStepCase()) {
-        case ADD_JOB -> platform.submit(step.getAddJob().getJob());
-        case REMOVE_JOB -> platform.forget(step.getRemoveJob().getJobs().getUidsList());
-        default -> platform.cycle();
+      if (!step.hasEvent()) {
+        platform.cycle();
+        continue;
       }
+      var change = step.getEvent().getChange();
+      change.getJobsList().forEach(platform::submit);
+      platform.forget(change.getRemoveJobsList());
     }
     channel.shutdownNow();
   }
