@@ -103,8 +103,8 @@ type made[M, B any] struct {
 	one [1]uint32
 }
 
-// stepFields are the fields of steps and events about tasks or jobs: the selection in field 1, one of nodes in field 2 if it is a message, and
-// numbers in the others.
+// stepFields are the fields of steps and events about tasks or jobs: the selection in field 1, one of nodes in field 2 if it is a message,
+// and numbers in the others.
 type stepFields struct {
 	of      *decode.Shape
 	chosen  [3]selection

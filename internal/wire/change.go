@@ -10,7 +10,8 @@ import (
 	"github.com/apportion/apportion/internal/decode"
 )
 
-// changeSnapshot continues on the present state after a change; paths of an error begin with `change`. The message is read like an encoded one, so that it has one meaning.
+// changeSnapshot continues on the present state after a change; paths of an error begin with `change`. The message is read like an encoded
+// one, so that it has one meaning.
 func (s *Session) changeSnapshot(c *apportionv1.Change, answer *apportionv1.EventAnswer) error {
 	data, err := proto.Marshal(c)
 	if err != nil {

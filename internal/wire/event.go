@@ -121,7 +121,8 @@ func (s *Session) admit(q *apportionv1.Admission) error {
 	return s.whole(func() error {
 		for _, j := range jobs {
 			if phase := s.engine.View().Phase(j); !s.engine.Job(j).Admit(nil) {
-				return wrongStatus("jobs", "job "+strconv.Itoa(int(j))+" is "+decode.WirePhase(phase).String()+": only a pending job is admitted")
+				name := decode.WirePhase(phase).String()
+				return wrongStatus("jobs", "job "+strconv.Itoa(int(j))+" is "+name+": only a pending job is admitted")
 			}
 		}
 		return nil
@@ -197,8 +198,8 @@ func (s *Session) setStatus(q *apportionv1.StatusChange) error {
 	return set()
 }
 
-// whole carries out an event of several parts wholly or not at all. What the rules on other pods count of it costs work that is found out on
-// the way.
+// whole carries out an event of several parts wholly or not at all. What the rules on other pods count of it costs work that is found out
+// on the way.
 func (s *Session) whole(event func() error) error {
 	return s.engine.Try(func() error { return cmp.Or(event(), s.exceeded()) })
 }

@@ -32,7 +32,7 @@ func TestADimensionThatIsNamedTwiceIsRefusedOnEveryWayIn(t *testing.T) {
 		before := askedAll(t, s)
 		for _, step := range []*apportionv1.Step{
 			event.Change(&apportionv1.Change{Dimensions: names}),
-			event.Change(&apportionv1.Change{Dimensions: names, Jobs: []*apportionv1.Job{&apportionv1.Job{Name: "x", Queue: "greedy"}}}),
+			event.Change(&apportionv1.Change{Dimensions: names, Jobs: []*apportionv1.Job{{Name: "x", Queue: "greedy"}}}),
 		} {
 			_, err := s.Ask(step)
 			require.Error(t, err, names)

@@ -5,8 +5,8 @@ import (
 	"github.com/apportion/apportion/internal/decode"
 )
 
-// Changed returns the change of the snapshot that an input names, which is its first event, and the position of the first event after it. nil
-// and 0: the first event is another one, or the input contains the snapshot.
+// Changed returns the change of the snapshot that an input names, which is its first event, and the position of the first event after it.
+// nil and 0: the first event is another one, or the input contains the snapshot.
 func Changed(in *apportionv1.Input) (*apportionv1.Change, int) {
 	events := in.GetEvents()
 	if len(events) == 0 || in.GetSnapshot() != nil || events[0].GetChange() == nil {
