@@ -74,7 +74,9 @@ func (r *reader) allQueues(position map[string]uint32) []*apportionv1.Queue {
 	name := func(cohort string) {
 		if !listed[cohort] && r.cohorts[cohort] == nil {
 			listed[cohort] = true
-			cohorts = append(cohorts, &apportionv1.Queue{Name: r.cohortName(cohort), Kueue: &apportionv1.KueueQueue{Cohort: true, Weight: new(0.0)}})
+			cohorts = append(cohorts, &apportionv1.Queue{
+				Name: r.cohortName(cohort), Kueue: &apportionv1.KueueQueue{Cohort: true, Weight: new(0.0)},
+			})
 		}
 	}
 	for _, q := range byName(r.queues) {

@@ -49,7 +49,7 @@ func (r *reader) put(to **apportionv1.Resource, name string, amount int64, path 
 	if *to == nil {
 		*to = &apportionv1.Resource{}
 	}
-	(*to).Dimensions, (*to).Amounts = append((*to).Dimensions, r.dimensions.number(name)), append((*to).Amounts, wire)
+	(*to).Dimensions, (*to).Amounts = append((*to).Dimensions, r.number(name)), append((*to).Amounts, wire)
 }
 
 // renumbered returns a copy of a message whose amounts refer to the dimensions of a snapshot.
@@ -105,9 +105,10 @@ func (r *reader) leaveNames() {
 		}
 		return 0
 	}
-	quotas := room.Limit[objects.Identity, string]{Most: resource.MaxDimensions, Given: maps.Clone(given), Takes: func(of objects.Identity, each func(string, int64)) int64 {
-		return share(named[of], each)
-	}}
+	quotas := room.Limit[objects.Identity, string]{
+		Most: resource.MaxDimensions, Given: maps.Clone(given),
+		Takes: func(of objects.Identity, each func(string, int64)) int64 { return share(named[of], each) },
+	}
 	owners := slices.SortedFunc(maps.Keys(named), func(a, b objects.Identity) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})

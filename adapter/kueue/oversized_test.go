@@ -84,7 +84,8 @@ func TestObjectsThatAreTooMuchTogetherAreLeftOut(t *testing.T) {
 				queues:     {wide("first", "", "a", 30, 1), wide("second", "", "b", 31, 1), wide("third", "", "c", 32, 1)},
 				"Workload": {strings.Replace(naming("large", 3), "main", "other", 1), naming("odd", 1), naming("small", 0)},
 			},
-			[]string{"third", "large"}, "with it there would be more than 64 resources",
+			[]string{"third", "large"},
+			"with it there would be more than 64 resources",
 		},
 		"a workload that uses many flavor-resources": {
 			dump{queues: many(200, small), "Workload": {`{"metadata": {"name": "x", "namespace": "n"}, "spec": {"queueName": "l", "podSets": [` +

@@ -93,7 +93,7 @@ func (r *reader) consumed(to *apportionv1.Resource, name string, q *resource.Qua
 			amount = float64(q.MilliValue())
 		}
 	}
-	to.Dimensions, to.Amounts = append(to.Dimensions, r.dimensions.number(name)), append(to.Amounts, amount)
+	to.Dimensions, to.Amounts = append(to.Dimensions, r.number(name)), append(to.Amounts, amount)
 	return to
 }
 

@@ -367,7 +367,7 @@ func (r *reader) admission(a *admission, own *apportionv1.KueueWorkload) {
 		for _, name := range sortedKeys(p.Flavors) {
 			if _, ok := p.ResourceUsage[name]; !ok {
 				u := wirekueue.UseOf(set, p.Flavors[name])
-				u.UnusedDimensions = append(u.UnusedDimensions, r.dimensions.number(name))
+				u.UnusedDimensions = append(u.UnusedDimensions, r.number(name))
 			}
 		}
 	}

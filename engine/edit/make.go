@@ -147,7 +147,7 @@ func (e *editor) feedSnapshot() {
 	for i := range e.edits {
 		if name := e.edits[i].Flavor; e.edits[i].Kind == Flavor && e.extras != nil && !made[name] {
 			made[name] = true
-			e.Builder.NodeSet(model.NodeSetSpec{Name: name, Extra: e.extras.Flavor()})
+			e.NodeSet(model.NodeSetSpec{Name: name, Extra: e.extras.Flavor()})
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (x Edits) Queue(e *edit.Edit, was *model.Extra) *model.Extra {
 		return was
 	}
 	is := proto.CloneOf(message)
-	switch e.Kind { //nolint:exhaustive // The others are not Kueue's.
+	switch e.Kind {
 	case edit.Weight:
 		is.Weight = new(e.Amount)
 	case edit.Open, edit.Close:
@@ -115,7 +115,7 @@ func (x Edits) Job(e *edit.Edit, was *model.Extra) *model.Extra {
 	}
 	is := proto.CloneOf(message)
 	set := podSetIn(is, e.Text)
-	switch e.Kind { //nolint:exhaustive // The others are not Kueue's.
+	switch e.Kind {
 	case edit.Minimum:
 		set.MinCount = new(int32(e.Amount))
 	case edit.Request:

@@ -202,7 +202,8 @@ func (t *translator) joinFlavors() joins {
 
 // sameGroup reports whether quotas are of one resource group.
 func sameGroup(a, b *apportionv1.Quota) bool {
-	return slices.ContainsFunc(a.GetNominal().GetDimensions(), func(d uint32) bool { return slices.Contains(b.GetNominal().GetDimensions(), d) })
+	other := b.GetNominal().GetDimensions()
+	return slices.ContainsFunc(a.GetNominal().GetDimensions(), func(d uint32) bool { return slices.Contains(other, d) })
 }
 
 // offers returns the nominal quota of joined flavors. An unlimited quota is as much as all workloads want.

@@ -216,8 +216,8 @@ func (t *translator) alone() bool {
 	return len(roots) == 1
 }
 
-// capability returns amounts as a capability that is 0 for each dimension that is not listed: without quota a resource cannot be used. There
-// is none for unlimited amounts.
+// capability returns amounts as a capability that is 0 for each dimension that is not listed: without quota a resource cannot be used.
+// There is none for unlimited amounts.
 func (t *translator) capability(a amounts) *apportionv1.Resource {
 	all := amounts{}
 	for d := range t.named {
