@@ -148,9 +148,9 @@ func TestLoadOfARealAPIServer(t *testing.T) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()
-	snapshots, ask := apportionv1.NewSnapshotServiceClient(conn), apportionv1.NewDecisionServiceClient(conn)
+	ask := apportionv1.NewSnapshotServiceClient(conn)
 	version := func() uint64 {
-		list, err := snapshots.ListSnapshots(t.Context(), &apportionv1.ListSnapshotsRequest{})
+		list, err := ask.ListSnapshots(t.Context(), &apportionv1.ListSnapshotsRequest{})
 		if err != nil || len(list.GetSnapshots()) == 0 {
 			return 0
 		}
