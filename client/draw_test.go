@@ -58,13 +58,11 @@ func drawFields(t *rapid.T, m protoreflect.Message) {
 		case rapid.IntRange(0, 2).Draw(t, name+" absent") == 0:
 		case f.IsList():
 			for range rapid.IntRange(0, 1).Draw(t, name) {
-				drawn := protoreflect.Value{}
 				if f.Message() != nil {
-					drawn = protoreflect.ValueOfMessage(drawMessage(t, f).ProtoReflect())
+					m.Mutable(f).List().Append(protoreflect.ValueOfMessage(drawMessage(t, f).ProtoReflect()))
 				} else {
-					drawn = drawScalar(t, f)
+					m.Mutable(f).List().Append(drawScalar(t, f))
 				}
-				m.Mutable(f).List().Append(drawn)
 			}
 		case f.Message() != nil:
 			drawn := drawMessage(t, f)

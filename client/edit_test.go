@@ -43,7 +43,7 @@ func TestEveryCallTakesEdits(t *testing.T) {
 				want, err := c.Shares(t.Context(), of, client.SharesQuestion{Explain: true})
 				require.NoError(t, err)
 				require.True(t, proto.Equal(want.Answer, got.Answer))
-				require.Equal(t, len(want.Basis.GetWarnings()), len(got.Basis.GetWarnings()))
+				require.Len(t, got.Basis.GetWarnings(), len(want.Basis.GetWarnings()))
 
 				admissions, err := c.Enqueue(t.Context(), in, client.EnqueueQuestion{Jobs: []string{"attic/old"}})
 				require.NoError(t, err)

@@ -115,7 +115,8 @@ type Job struct {
 	ExpectedRuntime time.Duration
 	// Owner is charged for the usage of the job within its queue; take it from the authenticated user.
 	Owner string
-	// Kueue is what the policy `kueue` reads of the job, a Workload. Nil: the policy does not know the job. Its amounts refer to Dimensions.
+	// Kueue is what the policy `kueue` reads of the job, a Workload. Nil: the policy does not know the job. Its amounts refer to
+	// Dimensions.
 	Kueue      *apportionv1.KueueWorkload
 	Dimensions []string
 	// Created breaks ties, older first.

@@ -138,7 +138,9 @@ func (m *Mirror) setNodeSet(set *NodeSet) error {
 	if name == "" {
 		return errors.New("a node set needs a name")
 	}
-	data, err := encode(&apportionv1.NodeSet{Name: name, Rule: set.Rule, ToleratesCordon: set.ToleratesCordon, Fixed: set.Fixed, Flavor: set.Flavor})
+	data, err := encode(&apportionv1.NodeSet{
+		Name: name, Rule: set.Rule, ToleratesCordon: set.ToleratesCordon, Fixed: set.Fixed, Flavor: set.Flavor,
+	})
 	if err != nil {
 		return err
 	}

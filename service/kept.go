@@ -96,7 +96,8 @@ func (k *Kept) Put(ctx context.Context, data []byte, view *apportionv1.SnapshotV
 	bytes := decode.OwnBytes(m) + int64(len(data)) + entryBytes
 	// It is not in the cache's lists, and the cache pools no sessions of it.
 	e := &entry{
-		key: entryKey{digest: digest}, model: m, cluster: decode.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true, data: data,
+		key: entryKey{digest: digest}, model: m, cluster: decode.ClusterOf(data), kept: k.name, bytes: bytes, own: bytes, gone: true,
+		data: data,
 	}
 	next := &version{entry: e, view: proto.CloneOf(view)}
 	next.view.Name, next.view.Digest = k.name, digest

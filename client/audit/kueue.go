@@ -182,8 +182,8 @@ func (c *checker) kueueQuota(q *apportionv1.Queue, o *apportionv1.Quota) (lends 
 	for i, d := range o.GetNominal().GetDimensions() {
 		name := c.names.Dimension(d)
 		if limit, limited := borrowing[d]; limited && limit == 0 {
-			c.say(kueueNoBorrowing, Finding{Queue: q.GetName(), Resource: name}, "ClusterQueue %s may borrow no %s of flavor %s in cohort %s",
-				q.GetName(), name, o.GetNodeSet(), q.GetParent())
+			c.say(kueueNoBorrowing, Finding{Queue: q.GetName(), Resource: name},
+				"ClusterQueue %s may borrow no %s of flavor %s in cohort %s", q.GetName(), name, o.GetNodeSet(), q.GetParent())
 		}
 		limit, limited := lending[d]
 		if lends == "" && o.GetNominal().GetAmounts()[i] > 0 && (!limited || limit > 0) {

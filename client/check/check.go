@@ -114,7 +114,7 @@ func Settings(policy *apportionv1.Policy) *apportionv1.Fair {
 // changing are the steps that change the state, and beside those that leave the answers here as they are: a mark changes what a rollback
 // returns to, and an admission what the next one may take.
 var (
-	changing = []protoreflect.Name{"set_status", "allocate", "deallocate", "add_job", "remove_job", "rollback", "change", "edit"}
+	changing = []protoreflect.Name{"event", "edit", "rollback"}
 	beside   = []protoreflect.Name{"mark", "enqueue"}
 )
 

@@ -164,7 +164,8 @@ func explainLeftOut(ctx context.Context, q *question.Question, name string) erro
 // explainJob says why one job waits, and shows the shares of its queue.
 func (e *explaining) explainJob(ctx context.Context, q *question.Question, index uint32, job *apportionv1.Job) error {
 	end := cli.ShowWaiting(q.Err, "explaining")
-	simulation, err := q.Simulate(ctx, q.WithShares(question.ExplainStep(&apportionv1.Selector{Indices: []uint32{index}}), job.GetQueue())...)
+	step := question.ExplainStep(&apportionv1.Selector{Indices: []uint32{index}})
+	simulation, err := q.Simulate(ctx, q.WithShares(step, job.GetQueue())...)
 	end()
 	if err != nil {
 		return err

@@ -158,7 +158,9 @@ type pastAnswer struct {
 
 // pastOf returns what the server that follows the cluster knows of the past; nil: it is about no such cluster, or the server keeps no
 // history of it.
-func pastOf(ctx context.Context, q *question.Question, asked *apportionv1alpha1.GetHistoryRequest) (*apportionv1alpha1.GetHistoryResponse, error) {
+func pastOf(
+	ctx context.Context, q *question.Question, asked *apportionv1alpha1.GetHistoryRequest,
+) (*apportionv1alpha1.GetHistoryResponse, error) {
 	if q.From.SnapshotName == "" {
 		return nil, nil //nolint:nilnil // No history is an answer.
 	}

@@ -79,7 +79,9 @@ func showQueue(ctx context.Context, q *question.Question, name string, most int)
 	if len(simulation.Answers) > 1 {
 		shares = simulation.Answers[1].GetShares()
 	}
-	past, err := pastOf(ctx, q, &apportionv1alpha1.GetHistoryRequest{Queues: []string{queue.GetName()}, Jobs: first(explained, mostForecasts)})
+	past, err := pastOf(ctx, q, &apportionv1alpha1.GetHistoryRequest{
+		Queues: []string{queue.GetName()}, Jobs: first(explained, mostForecasts),
+	})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func TestACallIsAboutTheSnapshotThatIsHeld(t *testing.T) {
 	e := offline.NewEngine(nil)
 	first := hold(t, e, &apportionv1.Snapshot{Queues: []*apportionv1.Queue{{Name: "a", Weight: new(uint32(1))}}})
 	answer, err := e.Answer("Simulate", []byte(`{
-		"input": {"snapshotDigest": "`+first+`", "policy": {}, "change": {}}, "steps": [{"inspect": {"queues": true}}]}`), offline.JSON)
+		"input": {"snapshotDigest": "`+first+`", "policy": {}, "events": [{"change": {}}]}, "steps": [{"inspect": {"queues": true}}]}`), offline.JSON)
 	require.NoError(t, err)
 	require.Contains(t, string(answer), `"a"`)
 	hold(t, e, &apportionv1.Snapshot{Queues: []*apportionv1.Queue{{Name: "b", Weight: new(uint32(1))}}})
@@ -43,7 +43,7 @@ func TestWhatCannotBeAnsweredIsAFault(t *testing.T) {
 		{"Simulate", `{"input": {"policy": {}}}`, "neither a snapshot nor the digest or name of one is given"},
 		{"Simulate", `{"input": {"policyName": "p"}}`, `no policy "p" is configured`},
 		{"Simulate", `{"input": {"policy": {}, "snapshotName": "n"}}`, `this server keeps no snapshot "n"`},
-		{"Simulate", `{"input": {"policy": {}, "snapshot": {}, "change": {}}}`, "only a snapshot that is named by digest"},
+		{"Simulate", `{"input": {"policy": {}, "snapshot": {}, "events": [{}]}}`, "input.events[0]"},
 	} {
 		_, err := e.Answer(c.name, []byte(c.request), offline.JSON)
 		require.ErrorContains(t, err, c.want, c.request)

@@ -1,6 +1,7 @@
 package model
 
-// Extra is what a single policy reads of a queue, a job or a node set, beyond the fields that all policies share. The model keeps the value as it is.
+// Extra is what a single policy reads of a queue, a job or a node set, beyond the fields that all policies share. The model keeps the value
+// as it is.
 type Extra struct {
 	Value any
 	// Bytes is about what the value takes without its texts.

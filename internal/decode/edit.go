@@ -148,7 +148,7 @@ func (r *editReader) findRemoved(list []*apportionv1.Edit) {
 
 // read reads one edit.
 func (r *editReader) read(e *apportionv1.Edit) edit.Edit {
-	kind := edit.Kind(e.GetKind()) //nolint:gosec // A kind that does not fit is not known.
+	kind := edit.Kind(e.GetKind())
 	rule, known := editRules[kind]
 	out := edit.Of(kind)
 	if !known || int(e.GetKind()) != int(kind) {
@@ -215,8 +215,8 @@ func (r *editReader) stays(field string, by int, stays bool) {
 	}
 }
 
-// value reads what an edit sets.
-func (r *editReader) value(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
+// form reads the amount of an edit, and reports the fields that its kind does not have, and those that it needs.
+func (r *editReader) form(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 	counted := rule.value == amountValue || rule.value == countValue || rule.value == secondsValue || rule.value == quotaValue
 	if counted {
 		if out.None = e.Amount == nil; out.None && !rule.removable {
@@ -238,6 +238,11 @@ func (r *editReader) value(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 	if rule.value != quotaValue && out.Kind != edit.Flavor && e.GetNodeSet() != "" {
 		r.fault("node_set", "the kind has no flavor")
 	}
+}
+
+// value reads what an edit sets.
+func (r *editReader) value(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
+	r.form(e, rule, out)
 	switch rule.value {
 	case amountValue:
 		r.dimension(e, out)
@@ -257,32 +262,42 @@ func (r *editReader) value(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 			r.whole(out.Amount)
 		}
 	case quotaValue:
-		r.within(out.Amount, 0, math.Inf(1))
-		if r.dimension(e, out); out.Queue == model.None || out.Dimension < 0 {
-			return
-		}
-		var fault string
-		if out.Flavor, fault = kueue.FlavorOf(r.m, out.Queue, e.GetNodeSet(), out.Dimension); fault != "" {
-			r.fault("node_set", "%s", fault)
-		}
+		r.quota(e, out)
 	case textValue:
 		r.text(e.GetText(), out)
-	case queueValue:
-		if e.GetTo() != nil {
-			out.Queue, _ = r.queue(e.GetTo(), "to")
-		}
-	case nodeValue:
-		if e.GetTo() != nil {
-			if n, ok := r.node(e.GetTo(), "to"); ok {
-				out.Node = n
-				r.stays("to", r.gone[n], !r.goes(n))
-			}
-		}
+	case queueValue, nodeValue:
+		r.target(e, rule, out)
 	default:
 		if out.Kind == edit.Flavor {
 			if out.Flavor = e.GetNodeSet(); out.Flavor == "" || kueue.HasNodeSet(r.m, out.Flavor) {
 				r.fault("node_set", "the flavor needs a name that no node set has")
 			}
+		}
+	}
+}
+
+// quota reads the quota of a flavor.
+func (r *editReader) quota(e *apportionv1.Edit, out *edit.Edit) {
+	r.within(out.Amount, 0, math.Inf(1))
+	if r.dimension(e, out); out.Queue == model.None || out.Dimension < 0 {
+		return
+	}
+	var fault string
+	if out.Flavor, fault = kueue.FlavorOf(r.m, out.Queue, e.GetNodeSet(), out.Dimension); fault != "" {
+		r.fault("node_set", "%s", fault)
+	}
+}
+
+// target reads the queue or the node to which a job moves.
+func (r *editReader) target(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
+	switch {
+	case e.GetTo() == nil:
+	case rule.value == queueValue:
+		out.Queue, _ = r.queue(e.GetTo(), "to")
+	default:
+		if n, ok := r.node(e.GetTo(), "to"); ok {
+			out.Node = n
+			r.stays("to", r.gone[n], !r.goes(n))
 		}
 	}
 }
@@ -396,11 +411,11 @@ func refer[ID ~int32](
 		}
 		return id, true
 	}
-	if int64(ref.GetIndex()) >= int64(n) || !has(ID(ref.GetIndex())) { //nolint:gosec // It is below n.
+	if int64(ref.GetIndex()) >= int64(n) || !has(ID(ref.GetIndex())) {
 		r.fault(field+".index", "there is none at %d, there are %d", ref.GetIndex(), n)
 		return model.None, false
 	}
-	id := ID(ref.GetIndex()) //nolint:gosec // It is below n.
+	id := ID(ref.GetIndex())
 	if ref.GetName() != "" && ref.GetName() != name(id) {
 		r.fault(field+".name", "%q is not that at %d", Cut(ref.GetName(), MaxText), ref.GetIndex())
 		return model.None, false

@@ -86,8 +86,8 @@ func (f *Fault) Without(prefix string) *Fault {
 	return &out
 }
 
-// Rooted returns an error about the parts of an input with a prefix before their paths, so that each begins at the root of the request. Other
-// paths, which begin with no field of these names, stay.
+// Rooted returns an error about the parts of an input with a prefix before their paths, so that each begins at the root of the request.
+// Other paths, which begin with no field of these names, stay.
 func Rooted(err error, prefix string, fields ...string) error {
 	fault, ok := errors.AsType[*Fault](err)
 	if !ok {

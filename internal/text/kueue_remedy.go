@@ -78,7 +78,7 @@ func kueueEdit(names Names, e *apportionv1.Edit) string {
 	if resource != "" {
 		amounts += " " + visible.Text(resource)
 	}
-	switch e.GetKind() { //nolint:exhaustive // The others are no remedies.
+	switch e.GetKind() {
 	case apportionv1.EditKind_EDIT_KIND_MINIMUM:
 		return fmt.Sprintf("let it be admitted with fewer pods of %s: lower the least number %s", visible.Text(e.GetRole()), amounts)
 	case apportionv1.EditKind_EDIT_KIND_REQUEST:

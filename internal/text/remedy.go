@@ -138,7 +138,7 @@ func (w remedied) nodes(kind apportionv1.EditKind) string {
 // clause says what one edit changes, and for nodes what all edits of the kind do.
 func (w remedied) clause(e *apportionv1.Edit) string {
 	queue := "queue " + w.names.Queue(e.GetQueue().GetIndex())
-	switch e.GetKind() { //nolint:exhaustive // The others are no remedies.
+	switch e.GetKind() {
 	case apportionv1.EditKind_EDIT_KIND_CAPABILITY:
 		return fmt.Sprintf("raise the capability of %s %s", queue, w.from(e))
 	case apportionv1.EditKind_EDIT_KIND_GUARANTEE:
@@ -364,7 +364,8 @@ func whatIf(names Names, e *apportionv1.Edit) []string {
 		return set(queue+".weight", value)
 	case apportionv1.EditKind_EDIT_KIND_OPEN:
 		return set(queue+".state", "open")
-	case apportionv1.EditKind_EDIT_KIND_NOMINAL, apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT, apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:
+	case apportionv1.EditKind_EDIT_KIND_NOMINAL, apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT,
+		apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:
 		if names.cohort(e) {
 			return nil
 		}

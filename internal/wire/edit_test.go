@@ -48,7 +48,8 @@ func editedBy(t *testing.T, snapshot *apportionv1.Snapshot, edits ...string) (*w
 	for i := range edits {
 		list[i] = parse(t, &apportionv1.Edit{}, edits[i])
 	}
-	return s, s.Edit(list, "input.")
+	err = s.Edit(list, "input.")
+	return s, err
 }
 
 // TestAnEditIsTheSnapshotWithAnotherSetting compares each kind of edit with the snapshot in which the setting was written by hand.

@@ -40,7 +40,8 @@ type Entry struct {
 	Seconds float64 `json:"seconds"`
 	// Dimensions are the names of the dimension numbers in the answers.
 	Dimensions []string `json:"dimensions,omitempty"`
-	// Events happened since the snapshot before the first step, and Edits were made then; of a session in its opening. StepsDigest covers them.
+	// Events happened since the snapshot before the first step, and Edits were made then; of a session in its opening. StepsDigest covers
+	// them.
 	Events []json.RawMessage `json:"events,omitempty"`
 	Edits  []json.RawMessage `json:"edits,omitempty"`
 	// Steps are the questions; or StepsDigest, if they are not logged.

@@ -52,8 +52,8 @@ type handler struct {
 	tracer  trace.Tracer
 }
 
-// NewHandler returns a handler of the calls, below the names of their services, such as /apportion.v1.DecisionService/. server is the one that serves gRPC: its taps and
-// interceptors apply here too.
+// NewHandler returns a handler of the calls, below the names of their services, such as /apportion.v1.DecisionService/. server is the one
+// that serves gRPC: its taps and interceptors apply here too.
 func NewHandler(server *service.Server, o Options) http.Handler {
 	setting.Complete(&o.Settings)
 	h := &handler{server: server, options: o, places: newPlaces(o.Settings.Calls)}

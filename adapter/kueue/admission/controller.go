@@ -158,10 +158,7 @@ func (c *Controller) once(ctx context.Context) (waits bool, err error) {
 	if err := c.activate(ctx, of.checks); err != nil {
 		return true, err
 	}
-	v, err := newView(of.snapshot, of.workloads, of.checks, func(uid string) bool { return now.Before(c.aside[uid]) })
-	if err != nil {
-		return false, err
-	}
+	v := newView(of.snapshot, of.workloads, of.checks, func(uid string) bool { return now.Before(c.aside[uid]) })
 	c.forget(v)
 	if err := c.write(ctx, v.returned(now)); err != nil {
 		return true, err

@@ -47,11 +47,13 @@ type view struct {
 // newView makes a view. Workloads in aside count as not there, for a while.
 func newView(
 	snapshot *apportionv1.Snapshot, workloads map[string]*workload, checks map[string]*checkObject, aside func(uid string) bool,
-) (*view, error) {
+) *view {
 	v := &view{standings: map[string]*standing{}, quotas: map[uint32]string{}}
 	checked := map[string]bool{}
 	for _, q := range snapshot.GetQueues() {
-		checked[q.GetName()] = slices.ContainsFunc(q.GetKueue().GetChecks(), func(c *apportionv1.KueueCheck) bool { return checks[c.GetName()] != nil })
+		checked[q.GetName()] = slices.ContainsFunc(q.GetKueue().GetChecks(), func(c *apportionv1.KueueCheck) bool {
+			return checks[c.GetName()] != nil
+		})
 	}
 	for i, job := range snapshot.GetJobs() {
 		s := standingOf(job, workloads[job.GetNamespace()+"/"+job.GetName()], checks)
@@ -79,7 +81,7 @@ func newView(
 			v.wait(s)
 		}
 	}
-	return v, nil
+	return v
 }
 
 func standingOf(job *apportionv1.Job, w *workload, checks map[string]*checkObject) *standing {

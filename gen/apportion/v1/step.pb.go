@@ -2344,7 +2344,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x17apportion/v1/edit.proto\x1a\x18apportion/v1/event.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\x1a\x1bapportion/v1/snapshot.proto\"\x8a\b\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x17apportion/v1/edit.proto\x1a\x18apportion/v1/event.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\"\x8a\b\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2666,7 +2666,6 @@ func file_apportion_v1_step_proto_init() {
 	file_apportion_v1_forecast_proto_init()
 	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_selector_proto_init()
-	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_step_proto_msgTypes[0].OneofWrappers = []any{
 		(*Step_Shares)(nil),
 		(*Step_Jobs)(nil),

@@ -115,7 +115,9 @@ func (s *newerStream) SendMsg(message any) error {
 		return s.ServerStream.SendMsg(message)
 	}
 	if response, ok := m.(*apportionv1.RunSessionResponse); ok && response.GetAnswers() != nil {
-		changed := slices.ContainsFunc(response.GetAnswers().GetAnswers(), func(a *apportionv1.Answer) bool { return len(a.GetEvent().GetQueues()) > 0 })
+		changed := slices.ContainsFunc(response.GetAnswers().GetAnswers(), func(a *apportionv1.Answer) bool {
+			return len(a.GetEvent().GetQueues()) > 0
+		})
 		switch n := s.answers.Add(1); {
 		case s.sent.Load():
 			s.overstayed.Store(true)

@@ -98,8 +98,8 @@ var (
 
 func one(step *apportionv1.Step) ([]*apportionv1.Step, error) { return []*apportionv1.Step{step}, nil }
 
-// OneByOne reports whether a method ends with the first step that fails, as those of one question do. The others answer every step. Decision
-// logs of earlier versions also name methods that are gone.
+// OneByOne reports whether a method ends with the first step that fails, as those of one question do. The others answer every step.
+// Decision logs of earlier versions also name methods that are gone.
 func OneByOne(name string) bool {
 	call := Named(name)
 	return call != nil && IsUnary(call) && name != Simulate.Name || Successor(name) != ""

@@ -183,7 +183,8 @@ func expensiveQuestions(ctx context.Context, conn *grpc.ClientConn) (expensive [
 	standard := generate.Standard()
 	return []request{
 		encode(apportionv1.DecisionService_EvaluateShares_FullMethodName, &apportionv1.EvaluateSharesRequest{
-			Input: input(standard, "default"), Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}, Jobs: &apportionv1.Selector{}},
+			Input:  input(standard, "default"),
+			Shares: &apportionv1.SharesStep{Explain: &apportionv1.Explain{}, Jobs: &apportionv1.Selector{}},
 		}),
 		encode(apportionv1.DecisionService_Simulate_FullMethodName, &apportionv1.SimulateRequest{
 			Input: input(standard, "default"), Steps: []*apportionv1.Step{

@@ -45,7 +45,8 @@ func fill(message protoreflect.Message, in *apportionv1.Input, random *rand.Rand
 
 // snapshotNames are the fields that name a snapshot that the server maintains.
 var snapshotNames = map[protoreflect.FullName]bool{
-	"apportion.v1.DownloadSnapshotRequest.name": true, "apportion.v1alpha1.GetHistoryRequest.name": true, "apportion.v1alpha1.GetUsageRequest.name": true,
+	"apportion.v1.DownloadSnapshotRequest.name": true, "apportion.v1alpha1.GetHistoryRequest.name": true,
+	"apportion.v1alpha1.GetUsageRequest.name": true,
 }
 
 // fillField sets one field, most of them at random. A list, a text or a number stays empty unless a question is faulty without it.

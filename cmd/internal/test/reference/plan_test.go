@@ -67,10 +67,10 @@ func TestQuestionsAreAskedInTheRecordedOrder(t *testing.T) {
 		"order", "order",
 		"reclaim", "order", "reclaim", "preempt", "order",
 		"order",
-		"mark", "allocatable", "deallocate", "allocate", "rollback", "allocatable",
+		"mark", "allocatable", "event", "event", "rollback", "allocatable",
 		"nodes",
 		"enqueue", "enqueue", "shares",
-		"allocate", "shares", "deallocate",
+		"event", "shares", "event",
 		"shares", "jobs", "order", "order",
 	}, kinds(p.steps), "no task waits after the events, so no verdict is asked for one")
 	running, waiting := s.tasks["ns/runs"], s.tasks["ns/waits"]

@@ -189,7 +189,7 @@ func commonPrefix(a, b string) string {
 
 // notRecorded are the fields of answers that are not in the recording: Volcano does not report them, or reports them elsewhere as well.
 var notRecorded = strings.Fields(`
-	Answer.changed SharesAnswer.standings QueueStanding.name QueueStanding.rank QueueStanding.reasons PluginShares.hierarchy_reasons
+	Answer.changed EventAnswer.first_task SharesAnswer.standings QueueStanding.name QueueStanding.rank QueueStanding.reasons PluginShares.hierarchy_reasons
 	PluginShares.proportion PluginShares.capacity QueueShare.name QueueShare.dominant QueueShare.overused JobShare.uid
 	TreeNode.job
 	JobStanding.uid JobStanding.ready_tasks JobStanding.valid_tasks JobStanding.pipelined_tasks JobStanding.pending_best_effort_tasks
