@@ -3,7 +3,7 @@
 use std::{env, error::Error, fs, time::Duration};
 
 use apportion::v1::{self, answer::Answer, decision_service_client::DecisionServiceClient, event::Event, step::Step};
-use apportion::{Session, again, evict, fault, from_json, input, refusal, steps, tasks, unexpected, until};
+use apportion::{Session, again, evict, fault, from_json, input, refusal, run, steps, unexpected, until};
 use tokio::time::Instant;
 use tonic::{Response, Status, transport::Channel, transport::Endpoint};
 use v1::{EnqueueMode, JobPhase, TaskStatus, Vote, order_step::Subject};
@@ -95,7 +95,7 @@ impl Platform {
                 println!("wait {}: no node has room", task.uid);
                 break;
             };
-            session.ask([happened(Event::Place(v1::Placement { tasks: tasks(uid), nodes: Some(v1::Selector { indices: vec![node], ..Default::default() }) }))]).await?;
+            session.ask([run(uid, node)]).await?;
             placed.push((task.uid.clone(), node));
         }
         let [Answer::Jobs(is)] = session.ask([standing()]).await? else { return Err(unexpected()) };

@@ -196,6 +196,12 @@ pub fn happened(event: Event) -> Step {
     Step::Event(v1::Event { event: Some(event) })
 }
 
+/// Reports that a task runs on a node.
+pub fn run(uid: &[String], node: u32) -> Step {
+    let nodes = Some(v1::Selector { indices: vec![node], ..Default::default() });
+    happened(Event::Place(v1::Placement { tasks: tasks(uid), nodes }))
+}
+
 /// A change that evicts a task, which waits again then.
 pub fn evict(task: u32) -> Step {
     let gone = v1::TaskUpdate {

@@ -135,16 +135,13 @@ public record Batch(DecisionServiceBlockingV2Stub service, Policy policy, Snapsh
     JsonFormat.parser().merge(Files.readString(Path.of(arguments[1])), scenario);
     var millis = arguments.length > 2 ? (long) (1000 * Double.parseDouble(arguments[2])) : 10_000;
     var channel = Grpc.newChannelBuilder(arguments[0], InsecureChannelCredentials.create()).build();
-    var world = scenario.getInputBuilder();
-    var platform = new Batch(DecisionServiceGrpc.newBlockingV2Stub(channel), world.getPolicy(), world.getSnapshotBuilder(), millis);
+    var input = scenario.getInputBuilder();
+    var platform = new Batch(DecisionServiceGrpc.newBlockingV2Stub(channel), input.getPolicy(), input.getSnapshotBuilder(), millis);
     for (var step : scenario.getStepsList()) {
-      if (!step.hasEvent()) {
-        platform.cycle();
-        continue;
-      }
       var change = step.getEvent().getChange();
-      change.getJobsList().forEach(platform::submit);
+      for (var job : change.getJobsList()) platform.submit(job);
       platform.forget(change.getRemoveJobsList());
+      if (!step.hasEvent()) platform.cycle();
     }
     channel.shutdownNow();
   }
