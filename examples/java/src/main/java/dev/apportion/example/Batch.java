@@ -47,8 +47,8 @@ public record Batch(DecisionServiceBlockingV2Stub service, Policy policy, Snapsh
     try (var session = new Session(service, Deadline.after(millis, TimeUnit.MILLISECONDS), snapshot.build(), policy)) {
       var answers = session.ask(
           Step.newBuilder().setEnqueue(EnqueueStep.newBuilder().setMode(EnqueueMode.ENQUEUE_MODE_ACTION)),
-          Step.newBuilder().setOrder(OrderStep.newBuilder().setQueues(Queues.getDefaultInstance())),
-          Step.newBuilder().setOrder(OrderStep.newBuilder().setJobs(Jobs.getDefaultInstance())));
+          Step.newBuilder().setOrder(OrderStep.newBuilder().setQueues(Selector.getDefaultInstance())),
+          Step.newBuilder().setOrder(OrderStep.newBuilder().setJobs(Selector.getDefaultInstance())));
       answers.get(0).getEnqueue().getJobsList().forEach(decided -> admit(decided, session.dimensions()));
       for (int queue : answers.get(1).getOrder().getItemsList()) {
         for (int number : answers.get(2).getOrder().getItemsList()) {
