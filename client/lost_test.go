@@ -132,10 +132,11 @@ func TestASessionThatMovesAnswersAsOneThatStays(t *testing.T) {
 	replicas := []*replica{
 		startReplica(t, service.Options{}), startReplica(t, service.Options{}),
 	}
-	// The test shows the state that a session reaches, not how long it waits: a busy machine may take long to connect anew.
-	c := dialAll(t, replicas, client.WithAttempts(8), client.WithDeadline(10*time.Minute, client.KindBatch))
-	in := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}
+	in, test := client.Input{Snapshot: twoTeams(t), Policy: proportional(t)}, t
 	rapid.Check(t, func(t *rapid.T) {
+		// The test shows the state that a session reaches, not how long it waits: a busy machine may take long to connect anew. Each
+		// session has a client of its own, because what all lose together may be more than a client retries.
+		c := dialAll(test, replicas, client.WithAttempts(8), client.WithDeadline(10*time.Minute, client.KindBatch))
 		moving, err := c.OpenSession(t.Context(), in)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, moving.Close()) }()
