@@ -216,10 +216,7 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 	if err != nil {
 		return nil, failure(decode.InInput(err, "input."))
 	}
-	if err := session.Apply(in.GetEvents(), 0, "input.events"); err != nil {
-		return nil, failure(err)
-	}
-	if err := session.Edit(in.GetEdits(), "input."); err != nil {
+	if err := session.Continue(in.GetEvents(), 0, in.GetEdits(), "input."); err != nil {
 		return nil, failure(err)
 	}
 	session.Texts(in.GetTexts())

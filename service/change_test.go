@@ -167,22 +167,22 @@ func TestEventsSinceASnapshotHappenBeforeTheQuestion(t *testing.T) {
 		requireFault(t, err, codes.InvalidArgument, "INVALID_STEP")
 		require.ErrorContains(t, err, field)
 	}
-	nobody := event.Evict(&apportionv1.Selector{Names: []string{"nobody"}}, 0).GetEvent()
+	absent := event.Evict(&apportionv1.Selector{Names: []string{"absent"}}, 0).GetEvent()
 	in := byDigest(t, digest)
-	in.Events = []*apportionv1.Event{event.Change(change).GetEvent(), nobody}
+	in.Events = []*apportionv1.Event{event.Change(change).GetEvent(), absent}
 	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
-	requireField(`input.events[1].evict.tasks.names[0]: no task "nobody"`, err)
+	requireField(`input.events[1].evict.tasks.names[0]: no task "absent"`, err)
 	in.Events = []*apportionv1.Event{{}}
 	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
 	requireField(`input.events[0].event: no event is given`, err)
 	in.Events = []*apportionv1.Event{event.Change(&apportionv1.Change{RemoveNodes: []string{"n7"}}).GetEvent()}
 	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
 	require.ErrorContains(t, err, `input.events[0].change.remove_nodes[0]: no node "n7"`)
-	in.Events = []*apportionv1.Event{nobody}
+	in.Events = []*apportionv1.Event{absent}
 	session := startSession(t, r)
 	session.send(opening(&apportionv1.OpenSession{Input: in}))
 	_, err = session.stream.Recv()
-	requireField(`open.input.events[0].evict.tasks.names[0]: no task "nobody"`, err)
+	requireField(`open.input.events[0].evict.tasks.names[0]: no task "absent"`, err)
 	in.Events = slices.Repeat(in.Events, 6)
 	_, err = r.EvaluateShares(t.Context(), &apportionv1.EvaluateSharesRequest{Input: in})
 	requireLimit(t, err, "steps", "5")

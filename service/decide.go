@@ -155,30 +155,11 @@ func (d *decision) open() (err error) {
 	if d.opened, err = d.call.open(d.ctx, d.input, d.progress, d.seen, d.steps); err != nil {
 		return decode.InInput(err, "input.")
 	}
-	if err := d.edit(); err != nil {
-		return err
-	}
 	d.session.Texts(d.input.GetTexts())
 	d.session.Remember(d.call.server.past(d.ctx))
 	d.seen.Texts = d.input.GetTexts()
 	d.seen.begin(d.ctx, d.basis)
 	d.begun = true
-	return nil
-}
-
-// edit makes the edits of the input. The basis then has the warnings about the result.
-func (d *decision) edit() error {
-	edits := d.input.GetEdits()
-	if len(edits) == 0 {
-		return nil
-	}
-	d.seen.Edits = edits
-	if err := d.session.Edit(edits, "input."); err != nil {
-		return err
-	}
-	edited := d.session.Basis()
-	edited.SnapshotDigest, edited.View = d.basis.GetSnapshotDigest(), d.basis.GetView()
-	d.basis = edited
 	return nil
 }
 

@@ -33,15 +33,16 @@ func (s *Server) limits() []*apportionv1.CallerLimit {
 	var list []*apportionv1.CallerLimit
 	for prefix, section := range map[string]any{"": o.Limit, "overload.": o.Overload, "deadline.": o.Deadline} {
 		for field, value := range reflect.ValueOf(section).Fields() {
-			limit, maximum := &apportionv1.CallerLimit{Name: prefix + field.Tag.Get("yaml")}, value.Int()
+			maximum := value.Int()
 			if maximum == 0 {
 				continue // It follows from the machine.
 			}
-			if maximum > 0 {
-				limit.Maximum = &maximum
-			}
 			if field.Type == reflect.TypeFor[time.Duration]() {
 				maximum = time.Duration(maximum).Milliseconds()
+			}
+			limit := &apportionv1.CallerLimit{Name: prefix + field.Tag.Get("yaml")}
+			if value.Int() > 0 {
+				limit.Maximum = &maximum
 			}
 			list = append(list, limit)
 		}

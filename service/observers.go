@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/engine/model"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -68,8 +69,6 @@ type Decision struct {
 	PolicyName string
 	Policy     *apportionv1.Policy
 	Snapshot   Snapshot
-	// Edits are those of the input, which were made before the steps.
-	Edits []*apportionv1.Edit
 	// Texts is true if the reasons in the answers have texts.
 	Texts bool
 	// Restricted is true if the caller may see only its own queues, those named by Owned and what is below them, in a snapshot of others.
@@ -78,8 +77,9 @@ type Decision struct {
 	Owned      []string
 	// Basis is nil if the call failed before it was known.
 	Basis *apportionv1.Basis
-	// Events happened since Snapshot before the first step.
+	// Events happened since Snapshot, then Edits were made, before the first step.
 	Events []*apportionv1.Event
+	Edits  []*apportionv1.Edit
 	// Answers are in the order of Steps; there are fewer if Err ended the call.
 	Steps   []*apportionv1.Step
 	Answers []*apportionv1.Answer
@@ -90,6 +90,18 @@ type Decision struct {
 	Took  time.Duration
 	// AnswerBytes is an upper estimate of the size of the answers.
 	AnswerBytes int
+}
+
+// QuestionBytes returns the encoded size of what was asked: of the events, the edits and the steps.
+func (d *Decision) QuestionBytes() int64 {
+	return sizeOf(d.Events) + sizeOf(d.Edits) + sizeOf(d.Steps)
+}
+
+func sizeOf[M proto.Message](list []M) (bytes int64) {
+	for _, m := range list {
+		bytes += int64(proto.Size(m))
+	}
+	return bytes
 }
 
 // QuestionOf returns the name of the kind of a step as used in metrics.

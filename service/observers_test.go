@@ -67,7 +67,7 @@ func TestDecisionsAreCountedByWhatWasDecidedAndWhy(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err := r.Simulate(t.Context(), &apportionv1.SimulateRequest{Input: in, Steps: []*apportionv1.Step{{Step: &apportionv1.Step_Reclaim{
-		Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Names: []string{"nobody"}}},
+		Reclaim: &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Names: []string{"absent"}}},
 	}}}})
 	require.NoError(t, err)
 	count := func(labels ...string) float64 { return metric(t, r, "apportion_decisions_total", labels...) }

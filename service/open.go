@@ -135,13 +135,14 @@ func (c *call) open(
 ) (opened, error) {
 	o, err := c.openSource(ctx, in, p, seen, steps)
 	_, from := method.Changed(in)
-	if err != nil || from == len(in.GetEvents()) {
+	if err != nil || from == len(in.GetEvents()) && len(in.GetEdits()) == 0 {
 		return o, err
 	}
-	seen.Events = in.GetEvents()[from:]
-	if err = o.session.Apply(in.GetEvents(), from, "input.events"); err == nil {
-		view, digest := o.basis.GetView(), o.basis.GetSnapshotDigest()
-		o.basis = basisOf(o.session, digest)
+	seen.Events, seen.Edits = in.GetEvents()[from:], in.GetEdits()
+	if err = o.session.Continue(in.GetEvents(), from, in.GetEdits(), "input."); err == nil {
+		// The basis has the warnings about the result.
+		view := o.basis.GetView()
+		o.basis = basisOf(o.session, o.basis.GetSnapshotDigest())
 		o.basis.View = view
 	}
 	return o, err

@@ -71,10 +71,7 @@ func (v *conversation) apply(in *apportionv1.Input) error {
 	}
 	defer leave()
 	v.seen.Events, v.progress.began = events, time.Now()
-	if err := v.session.Apply(in.GetEvents(), from, "open.input.events"); err != nil {
-		return err
-	}
-	return v.session.Edit(in.GetEdits(), "open.input.")
+	return v.session.Continue(in.GetEvents(), from, in.GetEdits(), "open.input.")
 }
 
 // openOn opens the session on whatever source the first message has, and returns the digest of the snapshot if its bytes are known.

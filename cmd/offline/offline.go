@@ -128,10 +128,7 @@ func (e *Engine) open(in *apportionv1.Input) (*wire.Session, *apportionv1.Basis,
 		return nil, nil, err
 	}
 	_, from := method.Changed(in)
-	if err := session.Apply(in.GetEvents(), from, "input.events"); err != nil {
-		return nil, nil, err
-	}
-	if err := session.Edit(in.GetEdits(), "input."); err != nil {
+	if err := session.Continue(in.GetEvents(), from, in.GetEdits(), "input."); err != nil {
 		return nil, nil, err
 	}
 	session.Texts(in.GetTexts())

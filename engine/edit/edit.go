@@ -80,17 +80,6 @@ func Of(kind Kind) Edit {
 	return Edit{Kind: kind, Queue: model.None, Job: model.None, Group: model.None, Node: model.None, Dimension: -1}
 }
 
-// Counted reports whether edits of a kind have a count or an amount.
-func (k Kind) Counted() bool {
-	switch k {
-	case Open, Close, Parent, Reclaimable, Unreclaimable, BudgetKind, Flavor, Queue, AllowedNode, End, Remove, Cordon, Uncordon,
-		Maintenance, Forget:
-		return false
-	default:
-		return true
-	}
-}
-
 // Extras makes those parts of edits that are about what a single policy reads of a queue, a job or a node set.
 type Extras interface {
 	// Queue and Job return what the policy reads after an edit; the same value if it does not concern it.

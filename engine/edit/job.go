@@ -9,25 +9,27 @@ import (
 // feedNodeSets states the node sets again that new nodes join, and adds a node set with the nodes that the waiting tasks of a job may use
 // besides, for each node set of one of them.
 func (e *editor) feedNodeSets() {
-	taken := map[string]bool{}
 	for s := range e.NodeSets {
-		taken[e.NodeSets[s].Name] = true
 		if set := model.NodeSetID(s); e.joined[set] != nil {
 			e.NodeSet(e.nodeSet(set))
 		}
 	}
 	e.wider = map[wide]string{}
-	for i := range e.edits {
-		if edit := &e.edits[i]; edit.Kind == AllowedNode {
-			e.widen(edit.Job, taken)
+	taken := map[string]bool{}
+	for _, j := range objects(e.edits, func(edit *Edit) model.JobID {
+		if edit.Kind == AllowedNode {
+			return edit.Job
 		}
+		return model.None
+	}) {
+		e.widen(j, taken)
 	}
 }
 
 // nodeSet is the spec of a node set after the edits of nodes.
 func (e *editor) nodeSet(s model.NodeSetID) model.NodeSetSpec {
 	spec := e.NodeSetSpecOf(s)
-	removed := func(n uint32) bool { return slices.Contains(e.gone, model.NodeID(n)) }
+	removed := func(n uint32) bool { return e.gone[model.NodeID(n)] }
 	spec.Nodes = append(slices.DeleteFunc(spec.Nodes, removed), e.joined[s]...)
 	for i := range spec.Exclusions {
 		spec.Exclusions[i].Nodes = slices.DeleteFunc(spec.Exclusions[i].Nodes, removed)
@@ -35,24 +37,29 @@ func (e *editor) nodeSet(s model.NodeSetID) model.NodeSetSpec {
 	return spec
 }
 
-// widen adds the wider node sets of a job.
+// widen adds the wider node sets of a job. taken are the names of such sets.
 func (e *editor) widen(j model.JobID, taken map[string]bool) {
 	job := e.Jobs.At(j)
+	var allowed []model.NodeID
+	for _, edit := range e.ofJob[j] {
+		if edit.Kind == AllowedNode && !slices.Contains(allowed, edit.Node) {
+			allowed = append(allowed, edit.Node)
+		}
+	}
 	for t := job.FirstTask; t < job.EndTask; t++ {
 		set := e.NodeSetOf(t)
 		if set == model.AllNodes || e.Tasks.At(t).Status != model.Pending || e.wider[wide{j, set}] != "" {
 			continue
 		}
 		spec := e.nodeSet(set)
-		for spec.Name += " or other nodes"; taken[spec.Name]; {
+		spec.Name += " or other nodes"
+		for _, known := e.NodeSetNamed(spec.Name); known || taken[spec.Name]; _, known = e.NodeSetNamed(spec.Name) {
 			spec.Name += " again"
 		}
 		taken[spec.Name], e.wider[wide{j, set}] = true, spec.Name
-		for i := range e.edits {
-			edit := &e.edits[i]
-			also := edit.Kind == AllowedNode && edit.Job == j && Openable(e.Model, set, edit.Node)
-			if also && !slices.Contains(spec.Nodes, uint32(edit.Node)) {
-				spec.Nodes = append(spec.Nodes, uint32(edit.Node))
+		for _, n := range allowed {
+			if Openable(e.Model, set, n) {
+				spec.Nodes = append(spec.Nodes, uint32(n))
 			}
 		}
 		e.NodeSet(spec)
@@ -80,33 +87,27 @@ func (e *editor) feedJobs() {
 	}
 }
 
-// eachOf calls do with each edit of a job.
-func (e *editor) eachOf(j model.JobID, do func(*Edit)) {
-	for i := range e.edits {
-		if edit := &e.edits[i]; edit.Job == j {
-			do(edit)
-		}
-	}
-}
-
 // feedJob states a job again.
 func (e *editor) feedJob(j model.JobID) {
 	v, job := e.Model, e.Jobs.At(j)
 	spec := v.JobSpecOf(j)
-	e.eachOf(j, func(edit *Edit) { e.changeJob(edit, &spec) })
+	for _, edit := range e.ofJob[j] {
+		e.changeJob(edit, &spec)
+	}
 	e.Builder.Job(spec)
+	t := job.FirstTask
 	for g := job.FirstGroup; g < job.EndGroup; g++ {
 		group := v.GroupSpecOf(g)
-		e.eachOf(j, func(edit *Edit) {
+		for _, edit := range e.ofJob[j] {
 			if edit.Kind == Minimum && edit.Group == g {
 				group.MinAvailable, group.HasMin = uint32(edit.Amount), true
 			}
-		})
+		}
 		e.Group(group)
 		for c := range v.CountsOf(g) {
 			e.Count(c.Status, c.Gate, uint32(c.N))
 		}
-		e.feedTasks(j, g)
+		t = e.feedTasks(j, g, t)
 	}
 }
 
@@ -132,16 +133,13 @@ func (e *editor) changeJob(edit *Edit, spec *model.JobSpec) {
 	}
 }
 
-// feedTasks states the tasks of a group of a job again.
-func (e *editor) feedTasks(j model.JobID, g model.GroupID) {
+// feedTasks states the tasks of a group of a job again, which begin at t, and returns where the next group's begin.
+func (e *editor) feedTasks(j model.JobID, g model.GroupID, t model.TaskID) model.TaskID {
 	v, job := e.Model, e.Jobs.At(j)
-	for t := job.FirstTask; t < job.EndTask; t++ {
+	for ; t < job.EndTask && v.Tasks.At(t).Group == g; t++ {
 		task := v.Tasks.At(t)
-		if task.Group != g {
-			continue
-		}
 		spec := v.TaskSpecOf(t)
-		if slices.Contains(e.gone, spec.Node) {
+		if e.gone[spec.Node] {
 			spec.Node = model.None
 		}
 		if task.Status != model.Pending {
@@ -154,15 +152,16 @@ func (e *editor) feedTasks(j model.JobID, g model.GroupID) {
 			}
 		}
 		request := v.Request(t)
-		e.eachOf(j, func(edit *Edit) {
+		for _, edit := range e.ofJob[j] {
 			if edit.Kind != Request || edit.Group != g || request.V[edit.Dimension] <= edit.Amount {
-				return
+				continue
 			}
 			if spec.Request == nil {
 				spec.Request = v.GroupSpecOf(g).Request
 			}
 			spec.Request = spec.Request.With(edit.Dimension, edit.Amount)
-		})
+		}
 		e.Builder.Task(&spec)
 	}
+	return t
 }

@@ -10,7 +10,15 @@ import (
 // Make feeds edits of a model to the builder of a change of it, whose amounts are in the order of its Dims. They are made in their order:
 // of several edits of one setting the last counts. Each names an object of the model that no edit removes. extras may be nil.
 func Make(b *model.ChangeBuilder, m *model.Model, edits []Edit, extras Extras) {
-	e := &editor{ChangeBuilder: b, Model: m, edits: edits, extras: extras, joined: map[model.NodeSetID][]uint32{}}
+	e := &editor{
+		ChangeBuilder: b, Model: m, edits: edits, extras: extras, ofJob: map[model.JobID][]*Edit{},
+		gone: map[model.NodeID]bool{}, joined: map[model.NodeSetID][]uint32{},
+	}
+	for i := range edits {
+		if j := edits[i].Job; j != model.None {
+			e.ofJob[j] = append(e.ofJob[j], &edits[i])
+		}
+	}
 	e.feedNodes()
 	e.feedSnapshot()
 	e.feedQueues()
@@ -25,7 +33,9 @@ type editor struct {
 
 	edits  []Edit
 	extras Extras
-	gone   []model.NodeID
+	// ofJob are the edits of each job, and gone the nodes that edits remove.
+	ofJob map[model.JobID][]*Edit
+	gone  map[model.NodeID]bool
 	// joined are the new nodes by the node sets that they join: those of the node that they are like, unless the set is fixed.
 	joined map[model.NodeSetID][]uint32
 	// wider names the node set that takes the place of one that leaves nodes out which tasks of a job may use.
@@ -53,8 +63,8 @@ func objects[ID ~int32](edits []Edit, of func(*Edit) ID) []ID {
 // feedNodes removes, changes and adds nodes.
 func (e *editor) feedNodes() {
 	for i := range e.edits {
-		if edit := &e.edits[i]; edit.Kind == Remove && !slices.Contains(e.gone, edit.Node) {
-			e.gone = append(e.gone, edit.Node)
+		if edit := &e.edits[i]; edit.Kind == Remove && !e.gone[edit.Node] {
+			e.gone[edit.Node] = true
 			e.RemoveNode(e.Nodes[edit.Node].Name)
 		}
 	}
@@ -67,10 +77,10 @@ func (e *editor) feedNodes() {
 		}
 		e.Builder.Node(spec)
 	}
-	next, taken := uint32(len(e.Nodes)), map[string]bool{}
+	next, tried := uint32(len(e.Nodes)), map[model.NodeID]int{}
 	for i := range e.edits {
 		if edit := &e.edits[i]; edit.Kind == NodesLike {
-			next = e.addNodes(edit, next, taken)
+			next = e.addNodes(edit, next, tried)
 		}
 	}
 }
@@ -109,20 +119,21 @@ func (e *Edit) amounts(of *model.Amounts) *model.Amounts {
 	return of.With(e.Dimension, e.Amount)
 }
 
-// addNodes adds copies of a node from position next on, and returns the position after them.
-func (e *editor) addNodes(edit *Edit, next uint32, taken map[string]bool) uint32 {
+// addNodes adds copies of a node from position next on, and returns the position after them. tried are the last numbers in the names of
+// copies, by node. No two nodes have copies of one name, because it ends in the number.
+func (e *editor) addNodes(edit *Edit, next uint32, tried map[model.NodeID]int) uint32 {
 	spec := e.NodeSpecOf(edit.Node)
 	spec.Unschedulable, spec.UsedByOthers, spec.Reservations = nil, nil, nil
 	if spec.Pods != nil {
 		spec.Pods = &model.NodePods{Domains: spec.Pods.Domains, Others: e.PodsOfEveryNode()}
 	}
 	like := spec.Name
-	for n, left := 1, int(edit.Amount); left > 0; n++ {
-		spec.Name = fmt.Sprintf("%s-new-%d", like, n)
-		if _, known := e.Node(spec.Name); known || taken[spec.Name] {
+	for left := int(edit.Amount); left > 0; {
+		tried[edit.Node]++
+		spec.Name = fmt.Sprintf("%s-new-%d", like, tried[edit.Node])
+		if _, known := e.Node(spec.Name); known {
 			continue
 		}
-		taken[spec.Name] = true
 		e.Builder.Node(spec)
 		for s := model.NodeSetID(1); int(s) < len(e.NodeSets); s++ {
 			if !e.NodeSets[s].Fixed && e.InSet(s, edit.Node) {

@@ -38,7 +38,7 @@ func (c *compiler) findPeriods() error {
 		all += len(v.Nodes[n].Reservations())
 	}
 	const period, list = 32, 24
-	if err := v.Work.Hold(len(v.Nodes)*list + all*2*period); err != nil {
+	if err := v.Work.Hold(len(v.Nodes)*list + all*period); err != nil {
 		return err
 	}
 	if err := v.Work.Spend(all, 1); err != nil {
@@ -49,6 +49,7 @@ func (c *compiler) findPeriods() error {
 	for _, n := range v.NodeOrder {
 		part := false
 		list := v.Nodes[n].Reservations()
+		c.m.Periods[n] = make([]odds.Period, 0, len(list))
 		for i := range list {
 			one := &list[i]
 			if one.Over(v.AsOf) {

@@ -75,7 +75,7 @@ func (r *run) overused(q int) bool {
 func (r *run) skip(q int) {
 	for _, i := range r.Base.lines[q] {
 		if l := &r.lines[i]; l.closed == served && l.head < len(l.list) {
-			r.shutLine(int(i), limited)
+			r.closeLine(int(i), limited)
 		}
 	}
 	r.open[q] = 0

@@ -54,19 +54,37 @@ func (m *Model) takes(t *Tasks, node int, at int64) bool {
 	return true
 }
 
-// opens returns the seconds at which nodes take tasks of some kind again, in order. Never may be the last.
+// jobs are the jobs of some tasks as far as it matters whose periods keep them off: none, one, or several.
+type jobs struct {
+	any, several bool
+	one          int32
+}
+
+func (j *jobs) add(holder int32) {
+	j.several = j.several || j.any && j.one != holder
+	j.any, j.one = true, holder
+}
+
+// hasOther reports whether a period is not kept for one of the jobs.
+func (j *jobs) hasOther(p *Period) bool {
+	return j.any && (p.Holder < 0 || j.several || j.one != p.Holder)
+}
+
+// opens returns the seconds at which nodes take tasks of some kind again, in order: the ends of the periods that apply to one. Never may be
+// the last. The work is that of a look at each period and at each Tight.
 func (m *Model) opens() []int64 {
 	if m.Periods == nil {
 		return nil
 	}
-	var shuts []*Shut
+	var all jobs
+	tight := make([]jobs, len(m.Periods))
 	seen := map[*Shut]bool{nil: true}
 	for k := range m.Kinds {
 		for _, list := range [][]Tasks{m.Kinds[k].Gang, m.Kinds[k].More} {
 			for t := range list {
 				if of := list[t].Shut; !seen[of] {
 					seen[of] = true
-					shuts = append(shuts, of)
+					of.meet(&all, tight)
 				}
 			}
 		}
@@ -74,11 +92,25 @@ func (m *Model) opens() []int64 {
 	var opens []int64
 	for node, list := range m.Periods {
 		for i := range list {
-			if p := &list[i]; slices.ContainsFunc(shuts, func(s *Shut) bool { return s.applies(p, node) }) {
+			p, of := &list[i], &all
+			if p.Part {
+				of = &tight[node]
+			}
+			if of.hasOther(p) {
 				opens = append(opens, p.Until)
 			}
 		}
 	}
 	slices.Sort(opens)
 	return slices.Compact(opens)
+}
+
+// meet adds the job of its tasks to all, and to those for which nodes are tight.
+func (s *Shut) meet(all *jobs, tight []jobs) {
+	all.add(s.Holder)
+	for node, is := range s.Tight {
+		if is {
+			tight[node].add(s.Holder)
+		}
+	}
 }

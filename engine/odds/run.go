@@ -39,9 +39,9 @@ type run struct {
 	days  []float64
 	ends  ends
 	lines []line
-	// open counts the lines of each queue that can be served, and shut are those that are closed.
-	open []int
-	shut []int32
+	// open counts the lines of each queue that can be served, and closed are those that cannot.
+	open   []int
+	closed []int32
 	// coming are arrivals that were drawn, the next first; drawn counts the blocks that they were drawn for.
 	coming []coming
 	drawn  int64

@@ -40,9 +40,9 @@ func (r *run) leave(i int) {
 
 // reopen lets lines be served again that may be because of what has ended.
 func (r *run) reopen() {
-	still := r.shut[:0]
-	r.left -= int64(len(r.shut))
-	for _, i := range r.shut {
+	still := r.closed[:0]
+	r.left -= int64(len(r.closed))
+	for _, i := range r.closed {
 		l := &r.lines[i]
 		if l.closed == noRoom && !r.opened && !r.mayFit(int(i)) {
 			still = append(still, i)
@@ -53,13 +53,13 @@ func (r *run) reopen() {
 			r.open[r.Kinds[i/2].Queue]++
 		}
 	}
-	r.shut = still
+	r.closed = still
 }
 
-// shutLine closes a line until a later round.
-func (r *run) shutLine(i int, why closed) {
+// closeLine closes a line until a later round.
+func (r *run) closeLine(i int, why closed) {
 	r.lines[i].closed = why
-	r.shut = append(r.shut, int32(i))
+	r.closed = append(r.closed, int32(i))
 }
 
 // stops reports whether Stop asks to end the run. It is asked once for so much work.
@@ -111,7 +111,7 @@ func (r *run) decide() {
 			continue
 		}
 		if why := r.serve(i); why != served {
-			r.shutLine(i, why)
+			r.closeLine(i, why)
 			r.open[q]--
 		}
 	}

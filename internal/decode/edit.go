@@ -46,6 +46,14 @@ const (
 	nodeValue
 )
 
+// counts reports whether a value is an amount.
+func (v value) counts() bool {
+	return v == amountValue || v == countValue || v == secondsValue || v == quotaValue
+}
+
+// EditCounts reports whether edits of a kind have an amount.
+func EditCounts(kind edit.Kind) bool { return editRules[kind].value.counts() }
+
 // editRule says what an edit of a kind has beside its kind.
 type editRule struct {
 	object object
@@ -217,8 +225,7 @@ func (r *editReader) stays(field string, by int, stays bool) {
 
 // form reads the amount of an edit, and reports the fields that its kind does not have, and those that it needs.
 func (r *editReader) form(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
-	counted := rule.value == amountValue || rule.value == countValue || rule.value == secondsValue || rule.value == quotaValue
-	if counted {
+	if rule.value.counts() {
 		if out.None = e.Amount == nil; out.None && !rule.removable {
 			r.fault("amount", "the kind needs an amount")
 		}
@@ -232,7 +239,7 @@ func (r *editReader) form(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 	if (rule.value == queueValue || rule.value == nodeValue) != (e.GetTo() != nil) {
 		r.fault("to", "the kind needs a queue or a node to which the job moves, and only such a kind")
 	}
-	if e.Dimension != nil && rule.value != amountValue && rule.value != secondsValue && rule.value != quotaValue {
+	if e.Dimension != nil && (rule.value == countValue || !rule.value.counts()) {
 		r.fault("dimension", "the kind has no dimension")
 	}
 	if rule.value != quotaValue && out.Kind != edit.Flavor && e.GetNodeSet() != "" {
@@ -269,7 +276,9 @@ func (r *editReader) value(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 		r.target(e, rule, out)
 	default:
 		if out.Kind == edit.Flavor {
-			if out.Flavor = e.GetNodeSet(); out.Flavor == "" || kueue.HasNodeSet(r.m, out.Flavor) {
+			// The empty name is that of the set of all nodes.
+			out.Flavor = e.GetNodeSet()
+			if _, taken := r.m.NodeSetNamed(out.Flavor); taken {
 				r.fault("node_set", "the flavor needs a name that no node set has")
 			}
 		}

@@ -60,29 +60,24 @@ func (f *Fault) Error() string {
 
 // Within returns the same fault with a prefix before each path.
 func (f *Fault) Within(prefix string) *Fault {
-	out := *f
-	if out.Violations != nil {
-		out.Violations = Prefixed(out.Violations, prefix)
-		out.Text = out.Violations.Error()
-	}
-	if out.Field != "" {
-		out.Field = prefix + out.Field
-	}
-	return &out
+	return f.repathed(func(path string) string { return prefix + path })
 }
 
 // Without returns the same fault without a prefix of its paths.
 func (f *Fault) Without(prefix string) *Fault {
+	return f.repathed(func(path string) string { return strings.TrimPrefix(path, prefix) })
+}
+
+// repathed returns the same fault with other paths. A fault about no field keeps none.
+func (f *Fault) repathed(to func(path string) string) *Fault {
 	out := *f
 	if out.Violations != nil {
-		out.Violations = Prefixed(out.Violations, "")
-		for i := range out.Violations.Violations {
-			path := &out.Violations.Violations[i].Path
-			*path = strings.TrimPrefix(*path, prefix)
-		}
+		out.Violations = repathed(out.Violations, to)
 		out.Text = out.Violations.Error()
 	}
-	out.Field = strings.TrimPrefix(out.Field, prefix)
+	if out.Field != "" {
+		out.Field = to(out.Field)
+	}
 	return &out
 }
 
@@ -93,24 +88,12 @@ func Rooted(err error, prefix string, fields ...string) error {
 	if !ok {
 		return err
 	}
-	root := func(path string) string {
-		first, _, _ := strings.Cut(path, ".")
-		if slices.Contains(fields, first) {
+	return fault.repathed(func(path string) string {
+		if first, _, _ := strings.Cut(path, "."); slices.Contains(fields, first) {
 			return prefix + path
 		}
 		return path
-	}
-	out := *fault
-	out.Field = root(out.Field)
-	if out.Violations != nil {
-		out.Violations = Prefixed(out.Violations, "")
-		for i := range out.Violations.Violations {
-			path := &out.Violations.Violations[i].Path
-			*path = root(*path)
-		}
-		out.Text = out.Violations.Error()
-	}
-	return &out
+	})
 }
 
 // InInput is Rooted for an input whose parts the request holds.
@@ -243,9 +226,14 @@ func Cut(text string, limit int) string {
 
 // Prefixed returns violations with a prefix before each path.
 func Prefixed(v *model.Error, prefix string) *model.Error {
+	return repathed(v, func(path string) string { return prefix + path })
+}
+
+// repathed returns the same violations with other paths.
+func repathed(v *model.Error, to func(path string) string) *model.Error {
 	out := &model.Error{Total: v.Total, Violations: make([]model.Violation, len(v.Violations))}
 	for i, violation := range v.Violations {
-		out.Violations[i] = model.Violation{Path: prefix + violation.Path, Detail: violation.Detail}
+		out.Violations[i] = model.Violation{Path: to(violation.Path), Detail: violation.Detail}
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/field"
 )
 
@@ -217,7 +218,7 @@ func readEvent(data []byte) *apportionv1.Step {
 	if !eventShape.Knows(data) || (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, e) != nil {
 		return nil
 	}
-	return &apportionv1.Step{Step: &apportionv1.Step_Event{Event: e}}
+	return event.Step(e)
 }
 
 // read reports whether all was read as usual.

@@ -75,20 +75,29 @@ func (s *Session) editSnapshot(q *apportionv1.EditStep) (*apportionv1.Answer, er
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Event{Event: &apportionv1.EventAnswer{}}}, nil
 }
 
-// spendOnEdits spends what edits cost beside the change that they make: each new node is looked for in each node set, and each task of an
-// edited job is compared with each edit of it.
+// spendOnEdits spends what edits cost beside the change that they make: each new node is looked for in each node set, each task of an edited
+// job is compared with each edit of it, and node sets that new nodes join, or that take the place of others for a job, are stated node by
+// node.
 func (s *Session) spendOnEdits(m *model.Model, edits []edit.Edit) error {
-	units := 0
-	of := map[model.JobID]int{}
+	units, copies := 0, false
+	of, wider := map[model.JobID]int{}, map[model.JobID]bool{}
 	for i := range edits {
-		if e := &edits[i]; e.Kind == edit.NodesLike {
+		e := &edits[i]
+		if copies = copies || e.Kind == edit.NodesLike; e.Kind == edit.NodesLike {
 			units += int(e.Amount) * (1 + len(m.NodeSets))
 		} else if e.Job != model.None {
 			of[e.Job]++
+			wider[e.Job] = wider[e.Job] || e.Kind == edit.AllowedNode
 		}
 	}
+	if copies {
+		units += len(m.NodeSets) * len(m.Nodes)
+	}
 	for j, n := range of {
-		units += int(m.Jobs.At(j).EndTask-m.Jobs.At(j).FirstTask) * n
+		tasks := int(m.Jobs.At(j).EndTask - m.Jobs.At(j).FirstTask)
+		if units += tasks * n; wider[j] {
+			units += min(tasks, len(m.NodeSets)) * len(m.Nodes)
+		}
 	}
 	return s.work.Spend(units, 1)
 }
@@ -135,7 +144,7 @@ func (s *Session) edit(e *edit.Edit, omit bool) *apportionv1.Edit {
 	if e.Given {
 		out.Before = new(e.Before)
 	}
-	if e.Kind.Counted() {
+	if decode.EditCounts(e.Kind) {
 		out.Amount = new(e.Amount)
 		if e.Step != 0 {
 			out.Step = new(e.Step)

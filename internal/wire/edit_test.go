@@ -163,7 +163,7 @@ func down(s *apportionv1.Snapshot) {
 func TestEveryFaultOfAnEditIsNamedByItsPath(t *testing.T) {
 	s, err := editedBy(t, parse(t, &apportionv1.Snapshot{}, editable),
 		`kind: EDIT_KIND_WEIGHT queue { name: "ml" } amount: 3`,
-		`kind: EDIT_KIND_WEIGHT queue { name: "nobody" } amount: 1.5`,
+		`kind: EDIT_KIND_WEIGHT queue { name: "absent" } amount: 1.5`,
 		`kind: EDIT_KIND_CAPABILITY queue { index: 9 } dimension: 7 amount: -1`,
 		`kind: EDIT_KIND_CAPABILITY queue { index: 1 name: "web" } amount: 1 text: "x"`,
 		`queue { name: "ml" }`,

@@ -12,6 +12,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
+	"github.com/apportion/apportion/internal/event"
 )
 
 // changeBytes is the memory for undoing a change of one task.
@@ -50,7 +51,7 @@ func subjects(e *apportionv1.Event) *apportionv1.Selector {
 }
 
 // eventKind is the kind of steps that are events.
-var eventKind = sync.OnceValue(func() *Question { return QuestionOf(&apportionv1.Step{Step: &apportionv1.Step_Event{}}) })
+var eventKind = sync.OnceValue(func() *Question { return QuestionOf(event.Step(nil)) })
 
 // Apply lets the events from a position on happen, in order, as one list of steps would, or returns a *Fault whose paths begin with the
 // event: field[3].place.tasks. Some of the events have happened by then.
@@ -71,11 +72,20 @@ func (s *Session) Apply(events []*apportionv1.Event, from int, field string) err
 	return nil
 }
 
+// Continue goes on from the snapshot of an input: the events from a position on happen, then its edits are made. It returns a *Fault whose
+// paths begin with a prefix, which leads to the input.
+func (s *Session) Continue(events []*apportionv1.Event, from int, edits []*apportionv1.Edit, prefix string) error {
+	if err := s.Apply(events, from, prefix+"events"); err != nil {
+		return err
+	}
+	return s.Edit(edits, prefix)
+}
+
 // Happening returns events as steps.
 func Happening(events []*apportionv1.Event) []*apportionv1.Step {
 	steps := make([]*apportionv1.Step, len(events))
 	for i, e := range events {
-		steps[i] = &apportionv1.Step{Step: &apportionv1.Step_Event{Event: e}}
+		steps[i] = event.Step(e)
 	}
 	return steps
 }
@@ -200,8 +210,8 @@ func (s *Session) setStatus(q *apportionv1.StatusChange) error {
 
 // whole carries out an event of several parts wholly or not at all. What the rules on other pods count of it costs work that is found out
 // on the way.
-func (s *Session) whole(event func() error) error {
-	return s.engine.Try(func() error { return cmp.Or(event(), s.exceeded()) })
+func (s *Session) whole(parts func() error) error {
+	return s.engine.Try(func() error { return cmp.Or(parts(), s.exceeded()) })
 }
 
 func (s *Session) wrongTask(t model.TaskID, err error) error {

@@ -119,11 +119,11 @@ func TestStepsAreAnswered(t *testing.T) {
 
 func TestAFaultyStepNamesItsFields(t *testing.T) {
 	s := open(t, twoQueues, proportional)
-	st := ask(t, s, `reclaim { claimant { names: "nobody" } candidates { indices: [1, 99] } }`).GetError()
+	st := ask(t, s, `reclaim { claimant { names: "absent" } candidates { indices: [1, 99] } }`).GetError()
 	require.Equal(t, int32(codes.InvalidArgument), st.GetCode())
 	require.Equal(t, "INVALID_STEP", errorInfo(t, st).GetReason())
 	require.Equal(t, []string{
-		`reclaim.claimant.names[0]: no task "nobody"`,
+		`reclaim.claimant.names[0]: no task "absent"`,
 		`reclaim.candidates.indices[1]: no task 99, there are 7`,
 	}, fields(t, st))
 }

@@ -155,13 +155,7 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		e.TraceID, e.SpanID = span.TraceID().String(), span.SpanID().String()
 	}
-	size := int64(entryBytes + d.AnswerBytes)
-	for _, step := range d.Steps {
-		size += int64(proto.Size(step))
-	}
-	for _, e := range d.Edits {
-		size += int64(proto.Size(e))
-	}
+	size := int64(entryBytes+d.AnswerBytes) + d.QuestionBytes()
 	for _, name := range d.Owned {
 		size += int64(len(name) + nameBytes)
 	}

@@ -256,10 +256,7 @@ func happened(session *wire.Session, e *Entry, prefix string) error {
 	if err != nil {
 		return err
 	}
-	if err := session.Apply(events, 0, prefix+"events"); err != nil {
-		return err
-	}
-	return session.Edit(edits, prefix)
+	return session.Continue(events, 0, edits, prefix)
 }
 
 // resume returns the session of a batch, if all batches before it were there.

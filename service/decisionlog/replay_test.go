@@ -53,7 +53,7 @@ func ask(t *testing.T, r *servicetest.Replica) {
 		// Faults of the input are answers too.
 		_, err := r.Plan(ctx, &apportionv1.PlanRequest{
 			Input: servicetest.Named(servicetest.Snapshot(0), policy),
-			Plan:  &apportionv1.PlanStep{Job: &apportionv1.Selector{Names: []string{"nobody"}}},
+			Plan:  &apportionv1.PlanStep{Job: &apportionv1.Selector{Names: []string{"absent"}}},
 		})
 		require.Error(t, err)
 		broken := servicetest.Snapshot(0)

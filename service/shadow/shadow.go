@@ -146,19 +146,13 @@ func (s *Shadow) Observe(ctx context.Context, d *service.Decision) {
 		return
 	}
 	j := &job{decision: *d, release: func() {}, identity: service.IdentityOf(ctx), span: trace.SpanContextFromContext(ctx)}
-	size := int64(d.AnswerBytes) + 1<<10
+	size := int64(d.AnswerBytes) + d.QuestionBytes() + 1<<10
 	if d.Snapshot.Model == nil {
 		j.data, j.release = d.Snapshot.Bytes()
 		size += int64(len(j.data))
 		if j.data == nil && d.Snapshot.Message != nil {
 			size += int64(proto.Size(d.Snapshot.Message))
 		}
-	}
-	for _, event := range d.Events {
-		size += int64(proto.Size(event))
-	}
-	for _, step := range d.Steps {
-		size += int64(proto.Size(step))
 	}
 	switch {
 	case !s.queue.Fits(size):
@@ -294,10 +288,7 @@ func (s *Shadow) open(j *job) (session *wire.Session, err error) {
 	}
 	session, err = wire.Open(m, s.policy.Load(), wire.Options{Stop: func() bool { return time.Now().After(end) }})
 	if err == nil {
-		err = session.Apply(j.decision.Events, 0, "input.events")
-	}
-	if err == nil {
-		err = session.Edit(j.decision.Edits, "input.")
+		err = session.Continue(j.decision.Events, 0, j.decision.Edits, "input.")
 	}
 	return session, err
 }

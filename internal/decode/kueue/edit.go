@@ -17,11 +17,6 @@ func QueueOf(m *model.Model, q model.QueueID) *apportionv1.KueueQueue {
 	return Extra[*apportionv1.KueueQueue](m.Queues[q].Extra)
 }
 
-// HasNodeSet reports whether a snapshot has a node set with a name.
-func HasNodeSet(m *model.Model, name string) bool {
-	return slices.ContainsFunc(m.NodeSets, func(s model.NodeSet) bool { return s.Name == name })
-}
-
 // HasPodSet reports whether a job is a workload with a pod set.
 func HasPodSet(m *model.Model, j model.JobID, name string) bool {
 	return podSetIn(Extra[*apportionv1.KueueWorkload](m.Jobs.At(j).Extra), name) != nil

@@ -18,7 +18,7 @@ const services: Readonly<Record<string, string>> = {
   GetHistory: "v1alpha1.InsightService", GetUsage: "v1alpha1.InsightService",
 };
 
-const pathOf = (method: string): string => `/apportion.${services[method] ?? "v1.DecisionService"}/${method}`;
+export const pathOf = (method: string): string => `/apportion.${services[method] ?? "v1.DecisionService"}/${method}`;
 
 let bearer = "";
 
