@@ -75,9 +75,9 @@ func (s *Session) editSnapshot(q *apportionv1.EditStep) (*apportionv1.Answer, er
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Event{Event: &apportionv1.EventAnswer{}}}, nil
 }
 
-// spendOnEdits spends what edits cost beside the change that they make: each new node is looked for in each node set, each task of an edited
-// job is compared with each edit of it, and node sets that new nodes join, or that take the place of others for a job, are stated node by
-// node.
+// spendOnEdits spends what edits cost beside the change that they make: each new node is looked for in each node set, each task of an
+// edited job is compared with each edit of it, and node sets that new nodes join, or that take the place of others for a job, are stated
+// node by node.
 func (s *Session) spendOnEdits(m *model.Model, edits []edit.Edit) error {
 	units, copies := 0, false
 	of, wider := map[model.JobID]int{}, map[model.JobID]bool{}

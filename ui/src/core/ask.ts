@@ -14,7 +14,8 @@ export class Fault extends Error {
 
 // services has the calls of other services than that of decisions.
 const services: Readonly<Record<string, string>> = {
-  ListSnapshots: "v1.SnapshotService", DownloadSnapshot: "v1.SnapshotService", GetServerInfo: "v1.SnapshotService",
+  UploadSnapshot: "v1.SnapshotService", DownloadSnapshot: "v1.SnapshotService",
+  ListSnapshots: "v1.SnapshotService", GetServerInfo: "v1.SnapshotService",
   GetHistory: "v1alpha1.InsightService", GetUsage: "v1alpha1.InsightService",
 };
 
