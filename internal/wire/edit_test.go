@@ -87,7 +87,9 @@ func TestAnEditIsTheSnapshotWithAnotherSetting(t *testing.T) {
 		`kind: EDIT_KIND_BUDGET_KIND queue { name: "web" } text: "hard"`: func(s *apportionv1.Snapshot) {
 			web(s).Budget.Kind = apportionv1.BudgetKind_BUDGET_KIND_HARD
 		},
-		`kind: EDIT_KIND_BUDGET_KIND queue { name: "web" }`:                                    func(s *apportionv1.Snapshot) { web(s).Budget = nil },
+		`kind: EDIT_KIND_BUDGET_KIND queue { name: "web" }`: func(s *apportionv1.Snapshot) {
+			web(s).Budget = nil
+		},
 		`kind: EDIT_KIND_SPENT queue { name: "web" } dimension: 0 amount: 4`:                   func(s *apportionv1.Snapshot) { web(s).Budget.Spent = usage(4) },
 		`kind: EDIT_KIND_QUEUE job { name: "wait" } to { name: "web" }`:                        func(s *apportionv1.Snapshot) { job(s).Queue = "web" },
 		`kind: EDIT_KIND_MINIMUM job { index: 1 } amount: 1`:                                   func(s *apportionv1.Snapshot) { job(s).MinAvailable = 1 },
