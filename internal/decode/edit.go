@@ -180,22 +180,14 @@ func (r *editReader) read(e *apportionv1.Edit) edit.Edit {
 func (r *editReader) object(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 	switch rule.object {
 	case ofQueue:
-		if e.GetQueue() == nil {
-			r.fault("queue", "the kind needs a queue")
-		} else {
-			out.Queue, _ = r.queue(e.GetQueue(), "queue")
-		}
+		out.Queue, _ = r.queue(e.GetQueue(), "queue")
 	case ofJob:
-		if e.GetJob() == nil {
-			r.fault("job", "the kind needs a job")
-		} else if j, ok := r.job(e.GetJob(), "job"); ok {
+		if j, ok := r.job(e.GetJob(), "job"); ok {
 			out.Job = j
 			r.stays("job", r.ended[j], out.Kind == edit.End || !r.ends(j))
 		}
 	case ofNode:
-		if e.GetNode() == nil {
-			r.fault("node", "the kind needs a node")
-		} else if n, ok := r.node(e.GetNode(), "node"); ok {
+		if n, ok := r.node(e.GetNode(), "node"); ok {
 			out.Node = n
 			r.stays("node", r.gone[n], out.Kind == edit.Remove || !r.goes(n))
 		}
@@ -396,7 +388,7 @@ func (r *editReader) role(e *apportionv1.Edit, out *edit.Edit) {
 	}
 }
 
-// queue, job and node return what a reference means; false: there is no such object.
+// queue, job and node return what a reference means; false: there is no reference, or no such object.
 func (r *editReader) queue(ref *apportionv1.Ref, field string) (model.QueueID, bool) {
 	return refer(r, ref, field, len(r.m.Queues), r.m.Queue, r.m.HasQueue, func(q model.QueueID) string { return r.m.Queues[q].Name })
 }
@@ -412,6 +404,10 @@ func (r *editReader) node(ref *apportionv1.Ref, field string) (model.NodeID, boo
 func refer[ID ~int32](
 	r *editReader, ref *apportionv1.Ref, field string, n int, find func(string) (ID, bool), has func(ID) bool, name func(ID) string,
 ) (ID, bool) {
+	if ref == nil {
+		r.fault(field, "the kind needs a %s", field)
+		return model.None, false
+	}
 	if ref.Index == nil {
 		id, ok := find(ref.GetName())
 		if !ok {

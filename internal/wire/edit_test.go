@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
@@ -38,7 +39,7 @@ jobs {
 `
 
 // editedBy makes edits of a snapshot in a session.
-func editedBy(t *testing.T, snapshot *apportionv1.Snapshot, edits ...string) (*wire.Session, error) {
+func editedBy(t testing.TB, snapshot *apportionv1.Snapshot, edits ...string) (*wire.Session, error) {
 	t.Helper()
 	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
@@ -218,4 +219,51 @@ func TestKindsOfEditsAreThoseOfTheContract(t *testing.T) {
 	require.EqualValues(t, apportionv1.EditKind_EDIT_KIND_FORGET, edit.Forget)
 	require.EqualValues(t, apportionv1.EditKind_EDIT_KIND_QUEUE, edit.Queue)
 	require.EqualValues(t, apportionv1.EditKind_EDIT_KIND_NODES_LIKE, edit.NodesLike)
+}
+
+func TestAnEditThatIsOnlyAKindIsAFault(t *testing.T) {
+	for _, kind := range apportionv1.EditKind_name {
+		t.Run(kind, func(t *testing.T) {
+			switch _, err := editedBy(t, parse(t, &apportionv1.Snapshot{}, editable), "kind: "+kind); kind {
+			case "EDIT_KIND_FORGET":
+				require.NoError(t, err, "it is about the snapshot as a whole")
+			default:
+				require.Contains(t, decode.AsFault(err).Violations.Violations[0].Path, "input.edits[0].")
+			}
+		})
+	}
+}
+
+// FuzzEditsAreMadeOrRefused takes any lists: a fault names fields, and leaves the state as it was.
+func FuzzEditsAreMadeOrRefused(f *testing.F) {
+	for _, list := range []string{
+		`edits { kind: EDIT_KIND_CAPABILITY queue { name: "ml" } dimension: 0 amount: 8000 } edits { kind: EDIT_KIND_END job { index: 0 } }`,
+		`edits { kind: EDIT_KIND_REQUEST job { name: "wait" } role: "worker" dimension: 2 amount: 1 } edits { kind: EDIT_KIND_FORGET }`,
+		`edits { kind: EDIT_KIND_ALLOWED_NODE job { name: "wait" } to { name: "n1" } } edits { kind: EDIT_KIND_REMOVE node { name: "n0" } }`,
+		`edits { kind: EDIT_KIND_MAINTENANCE node { index: 1 } text: "2026-03-02T15:00:00Z/2h" } edits { kind: EDIT_KIND_FLAVOR node_set: "x" }`,
+		`edits { kind: EDIT_KIND_NODES_LIKE node { name: "n0" } amount: 3 } edits { kind: EDIT_KIND_PARENT queue { name: "ml" } text: "web" }`,
+	} {
+		data, err := proto.Marshal(parse(f, &apportionv1.Input{}, list))
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		input := &apportionv1.Input{}
+		if proto.Unmarshal(data, input) != nil {
+			return
+		}
+		s, err := editedBy(t, parse(t, &apportionv1.Snapshot{}, editable))
+		require.NoError(t, err)
+		if err := s.Edit(input.GetEdits(), "input."); err != nil {
+			require.NotEqual(t, codes.Internal, decode.AsFault(err).Code)
+			shares := &apportionv1.Step{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{}}}
+			left, err := s.Ask(shares)
+			require.NoError(t, err)
+			fresh, err := editedBy(t, parse(t, &apportionv1.Snapshot{}, editable))
+			require.NoError(t, err)
+			want, err := fresh.Ask(shares)
+			require.NoError(t, err)
+			require.Equal(t, prototext.Format(want), prototext.Format(left))
+		}
+	})
 }
