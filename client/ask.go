@@ -219,7 +219,7 @@ func (l local) open(in *apportionv1.Input, stop func() bool) (*wire.Session, err
 	if err := session.Continue(in.GetEvents(), 0, in.GetEdits(), "input."); err != nil {
 		return nil, failure(err)
 	}
-	session.Texts(in.GetTexts())
+	session.Show(in.GetTexts(), in.GetOmitNames())
 	return session, nil
 }
 

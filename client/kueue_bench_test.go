@@ -63,7 +63,7 @@ func BenchmarkKueueList(b *testing.B) {
 		asked = append(asked, 5000+i)
 	}
 	list := &apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-		Jobs: &apportionv1.Selector{Indices: asked}, OmitNames: true,
+		Jobs: &apportionv1.Selector{Indices: asked},
 	}}}
 	session, err := client.InProcess().OpenSession(b.Context(), input)
 	require.NoError(b, err)

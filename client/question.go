@@ -28,6 +28,8 @@ type Input struct {
 	Edits []*apportionv1.Edit
 	// Texts adds a text to every reason in the answers.
 	Texts bool
+	// OmitNames omits names from the answers where they have positions.
+	OmitNames bool
 }
 
 // sends reports whether the input is an upload that can be sent to a replica that does not hold it.
@@ -73,7 +75,7 @@ func (in Input) nodes(at *held) []string {
 
 // message returns the input as it is sent.
 func (in Input) message() *apportionv1.Input {
-	message := &apportionv1.Input{Events: in.Events, Edits: in.Edits, Texts: in.Texts}
+	message := &apportionv1.Input{Events: in.Events, Edits: in.Edits, Texts: in.Texts, OmitNames: in.OmitNames}
 	switch {
 	case in.State != nil:
 		// The digest follows when the State is held.

@@ -155,9 +155,9 @@ func (d *decision) open() (err error) {
 	if d.opened, err = d.call.open(d.ctx, d.input, d.progress, d.seen, d.steps); err != nil {
 		return decode.InInput(err, "input.")
 	}
-	d.session.Texts(d.input.GetTexts())
+	d.session.Show(d.input.GetTexts(), d.input.GetOmitNames())
 	d.session.Remember(d.call.server.past(d.ctx))
-	d.seen.Texts = d.input.GetTexts()
+	d.seen.Texts, d.seen.OmitNames = d.input.GetTexts(), d.input.GetOmitNames()
 	d.seen.begin(d.ctx, d.basis)
 	d.begun = true
 	return nil

@@ -119,7 +119,7 @@ func (k *Kept) record(ctx context.Context, r *recording, v *version) error {
 func (s *Server) causes(ctx context.Context, v *version, by rule) (*history.Version, error) {
 	steps := []*apportionv1.Step{
 		{Step: &apportionv1.Step_Explain{Explain: &apportionv1.ExplainStep{GroupsOnly: true}}},
-		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{OmitNames: true, Fields: []apportionv1.ShareField{
+		{Step: &apportionv1.Step_Shares{Shares: &apportionv1.SharesStep{Fields: []apportionv1.ShareField{
 			apportionv1.ShareField_SHARE_FIELD_DESERVED, apportionv1.ShareField_SHARE_FIELD_ALLOCATED,
 			apportionv1.ShareField_SHARE_FIELD_REQUEST, apportionv1.ShareField_SHARE_FIELD_RESERVED,
 		}}}},
@@ -134,6 +134,7 @@ func (s *Server) causes(ctx context.Context, v *version, by rule) (*history.Vers
 	if err != nil {
 		return nil, err
 	}
+	session.Show(false, true)
 	answers := make([]*apportionv1.Answer, len(steps))
 	for i, step := range steps {
 		if answers[i], err = session.Ask(step); err != nil {

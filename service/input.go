@@ -84,6 +84,7 @@ const (
 	inputPolicy     protowire.Number = 3
 	inputPolicyName protowire.Number = 4
 	inputTexts      protowire.Number = 6
+	inputOmitNames  protowire.Number = 9
 )
 
 // unmarshal decodes a request as the protobuf library does. The policy that it contains may be shared.
@@ -105,7 +106,7 @@ func (in *receiver) unmarshal(data []byte, request proto.Message) error {
 		return err
 	}
 	into := of.GetInput()
-	into.Source, into.Rule, into.Texts = input.GetSource(), input.GetRule(), input.GetTexts()
+	into.Source, into.Rule, into.Texts, into.OmitNames = input.GetSource(), input.GetRule(), input.GetTexts(), input.GetOmitNames()
 	in.given = given
 	return nil
 }
@@ -120,6 +121,8 @@ func (in *receiver) readInput(data []byte, input *apportionv1.Input) (given rule
 		switch value := data[from:to]; {
 		case tag == uint32(inputTexts)<<3|field.Varint:
 			input.Texts = number != 0
+		case tag == uint32(inputOmitNames)<<3|field.Varint:
+			input.OmitNames = number != 0
 		case tag == tagOf(inputPolicy) && input.GetRule() == nil:
 			if given, ok = in.policies.read(value); !ok {
 				return rule{}, false

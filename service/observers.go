@@ -69,8 +69,8 @@ type Decision struct {
 	PolicyName string
 	Policy     *apportionv1.Policy
 	Snapshot   Snapshot
-	// Texts is true if the reasons in the answers have texts.
-	Texts bool
+	// Texts is true if the reasons in the answers have texts, OmitNames if what has a position has no name.
+	Texts, OmitNames bool
 	// Restricted is true if the caller may see only its own queues, those named by Owned and what is below them, in a snapshot of others.
 	// The answers contain what it was sent.
 	Restricted bool

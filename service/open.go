@@ -30,11 +30,8 @@ type opened struct {
 // memory estimates the memory for opening a session on an input and answering steps in it.
 func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*apportionv1.Step) int64 {
 	policy := c.server.policyOf(in)
-	steps = wire.WithEdits(in.GetEdits(), steps)
 	change, from := method.Changed(in)
-	if events := in.GetEvents()[from:]; len(events) > 0 {
-		steps = append(wire.Happening(events), steps...)
-	}
+	steps = append(wire.Since(in.GetEvents()[from:], in.GetEdits()), steps...)
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		size := c.sizeOf(source.Snapshot)
@@ -163,7 +160,7 @@ func (c *call) openSource(
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		seen.Snapshot = c.observed(source.Snapshot)
-		sums := len(in.GetEvents()) == 0 && wire.OnlySums(r.policy, wire.WithEdits(in.GetEdits(), steps))
+		sums := len(in.GetEvents())+len(in.GetEdits()) == 0 && wire.OnlySums(r.policy, steps)
 		m, release, err := c.compile(ctx, source.Snapshot, p.stop, sums)
 		if err != nil {
 			return opened{}, err
@@ -380,7 +377,7 @@ func (s *Server) openCached(e *entry, r rule, p *progress) (opened, error) {
 	return opened{session: pooled.Session, basis: pooled.basis, release: func() {
 		pooled.Stop(nil)
 		pooled.Book(nil)
-		pooled.Texts(false)
+		pooled.Show(false, false)
 		pooled.Remember(nil)
 		pooled.Restore()
 		pooled.bytes = pooled.Bytes()

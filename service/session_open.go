@@ -41,8 +41,8 @@ func (v *conversation) open() error {
 		err = v.apply(open.GetInput())
 	}
 	if err == nil {
-		v.session.Texts(open.GetInput().GetTexts())
-		v.seen.Texts = open.GetInput().GetTexts()
+		v.session.Show(open.GetInput().GetTexts(), open.GetInput().GetOmitNames())
+		v.seen.Texts, v.seen.OmitNames = open.GetInput().GetTexts(), open.GetInput().GetOmitNames()
 		v.memory, err = v.server.sessionMemory.open(TenantOf(ctx), v.seen.Snapshot.Model, v.session)
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func (v *conversation) open() error {
 func (v *conversation) apply(in *apportionv1.Input) error {
 	_, from := method.Changed(in)
 	events := in.GetEvents()[from:]
-	steps := append(wire.Happening(events), wire.WithEdits(in.GetEdits(), nil)...)
+	steps := wire.Since(events, in.GetEdits())
 	if len(steps) == 0 {
 		return nil
 	}

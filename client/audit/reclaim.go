@@ -83,7 +83,7 @@ func (s *state) evictFor(block []uint32) (bool, error) {
 			Tasks: &apportionv1.Selector{Indices: block}, Jointly: true,
 		}}},
 		&apportionv1.Step{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{
-			Jobs: &apportionv1.Selector{Indices: []uint32{s.of[block[0]].index}}, OmitNames: true,
+			Jobs: &apportionv1.Selector{Indices: []uint32{s.of[block[0]].index}},
 		}}})
 	if err != nil || answers[0].GetPreemptive().GetTasks()[0].GetVerdict().GetVote() != apportionv1.Vote_VOTE_PERMIT {
 		return false, err
@@ -146,7 +146,7 @@ func planStep(claimant []uint32) *apportionv1.Step {
 // reclaimStep asks which tasks a claimant may evict; without candidates, of all tasks.
 func reclaimStep(claimant, candidates []uint32) *apportionv1.Step {
 	step := &apportionv1.ReclaimStep{
-		Claimant: &apportionv1.Selector{Indices: claimant}, EligibleOnly: true, OmitNames: true,
+		Claimant: &apportionv1.Selector{Indices: claimant}, EligibleOnly: true,
 		Room: apportionv1.ClaimRoom_CLAIM_ROOM_ANY_NODES,
 	}
 	if candidates != nil {

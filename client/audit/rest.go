@@ -16,6 +16,7 @@ import (
 
 // rest lets the policy start what it permits, judges what waits then, and lets it evict until nothing moves or a state repeats.
 func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, nodes []*apportionv1.InspectedNode) (err error) {
+	in.OmitNames = true
 	session, err := decider.OpenSession(ctx, in)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (s *state) conclude() {
 // Enqueue lets jobs enter; jobs that may not enter take no part.
 func (s *state) Enqueue() error {
 	answers, err := s.ask(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{
-		Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION, OmitNames: true,
+		Mode: apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION,
 	}}})
 	if err != nil {
 		return err

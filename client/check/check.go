@@ -33,6 +33,8 @@ type check struct {
 	effective []map[int]int64
 	// derived counts the numbers of the certificate.
 	derived int
+	// omitNames: the answers have no names beside positions.
+	omitNames bool
 }
 
 // Response returns what is wrong with a response, what was checked and what was not. It checks plugin fair alone, and only before the first
@@ -48,7 +50,7 @@ func Response(request *apportionv1.SimulateRequest, response *apportionv1.Simula
 	if err := readable(snapshot, policy); err != nil {
 		return nil, err
 	}
-	c := &check{findings: newFindings(), policy: policy, cluster: read(snapshot, Settings(policy))}
+	c := &check{findings: newFindings(), policy: policy, cluster: read(snapshot, Settings(policy)), omitNames: request.GetInput().GetOmitNames()}
 	c.width = len(c.dims)
 	c.compare("basis", orEmpty(response.GetBasis()), &apportionv1.Basis{Dimensions: c.dims}, ofBasis)
 	if len(response.GetAnswers()) != len(request.GetSteps()) {
@@ -114,7 +116,7 @@ func Settings(policy *apportionv1.Policy) *apportionv1.Fair {
 // changing are the steps that change the state, and beside those that leave the answers here as they are: a mark changes what a rollback
 // returns to, and an admission what the next one may take.
 var (
-	changing = []protoreflect.Name{"event", "edit", "rollback"}
+	changing = []protoreflect.Name{"event", "rollback"}
 	beside   = []protoreflect.Name{"mark", "enqueue"}
 )
 

@@ -51,7 +51,7 @@ func moreQuestions(s *apportionv1.Snapshot, random *rand.Rand) []*apportionv1.St
 				claim = append(claim, t)
 			}
 		}
-		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Indices: claim}, Room: apportionv1.ClaimRoom(random.IntN(4)), OmitNames: random.IntN(3) == 0}
+		step := &apportionv1.ReclaimStep{Claimant: &apportionv1.Selector{Indices: claim}, Room: apportionv1.ClaimRoom(random.IntN(4))}
 		if step.GetRoom() == apportionv1.ClaimRoom_CLAIM_ROOM_NODE {
 			step.Node = &apportionv1.Selector{Indices: []uint32{uint32(random.IntN(max(len(s.GetNodes()), 1)))}}
 		}
@@ -63,7 +63,7 @@ func moreQuestions(s *apportionv1.Snapshot, random *rand.Rand) []*apportionv1.St
 		}
 		step.Explain = random.IntN(3) == 0
 		steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Reclaim{Reclaim: step}})
-		plan := &apportionv1.PlanStep{Job: &apportionv1.Selector{Indices: []uint32{jobOf[first]}}, Means: apportionv1.PlanMeans(random.IntN(5)), MaxVictims: uint32(random.IntN(3)), OmitNames: random.IntN(3) == 0}
+		plan := &apportionv1.PlanStep{Job: &apportionv1.Selector{Indices: []uint32{jobOf[first]}}, Means: apportionv1.PlanMeans(random.IntN(5)), MaxVictims: uint32(random.IntN(3))}
 		if random.IntN(3) == 0 {
 			plan.Job, plan.Tasks = nil, &apportionv1.Selector{Indices: claim}
 		}
@@ -113,6 +113,7 @@ func TestATrueAnswerToAnotherRequestIsFound(t *testing.T) {
 		}
 		policy := policies[random.IntN(len(policies))]
 		request := proto.CloneOf(asked(t, s, policy, append(fairQuestions(s, 4), moreQuestions(s, random)...)...))
+		request.Input.OmitNames = random.IntN(3) == 0
 		response := answerOrNil(request)
 		if response == nil {
 			continue

@@ -37,14 +37,14 @@ func (c *check) planned(path string, step *apportionv1.PlanStep, got *apportionv
 		return
 	}
 	before, p, j := c.numbers, c.newPlan(tasks), c.jobs[tasks[0].job]
-	omit, sum := step.GetOmitNames(), []*apportionv1.Resource{}
+	sum := []*apportionv1.Resource{}
 	want := &apportionv1.PlanAnswer{
-		Job: uint32(tasks[0].job), Uid: c.named(nameOf(j.message), omit), Outcome: got.GetOutcome(), Ready: got.GetReady(),
+		Job: uint32(tasks[0].job), Uid: c.named(nameOf(j.message)), Outcome: got.GetOutcome(), Ready: got.GetReady(),
 	}
 	p.rounded()
 	for i, v := range got.GetVictims() {
 		if t := p.evictFor(fmt.Sprintf("%s.victims[%d]", path, i), step, v.GetTask(), j); t != nil {
-			want.Victims, sum = append(want.Victims, c.eviction(t, omit)), append(sum, t.stated)
+			want.Victims, sum = append(want.Victims, c.eviction(t)), append(sum, t.stated)
 		}
 	}
 	if len(sum) > 0 {
@@ -52,7 +52,7 @@ func (c *check) planned(path string, step *apportionv1.PlanStep, got *apportionv
 	}
 	for i, placement := range got.GetPlacements() {
 		at := fmt.Sprintf("%s.placements[%d]", path, i)
-		want.Placements = append(want.Placements, p.put(at, tasks[i], int(placement.GetNode()), omit))
+		want.Placements = append(want.Placements, p.put(at, tasks[i], int(placement.GetNode())))
 	}
 	p.promises(path, got)
 	if len(p.others) > 0 {
@@ -136,12 +136,12 @@ func (p *plan) evictFor(path string, step *apportionv1.PlanStep, number uint32, 
 }
 
 // eviction is a victim as a plan describes it.
-func (c *check) eviction(t *task, omit bool) *apportionv1.PlannedEviction {
+func (c *check) eviction(t *task) *apportionv1.PlannedEviction {
 	out := &apportionv1.PlannedEviction{
-		Task: uint32(t.number), Uid: c.named(t.name, omit), Queue: uint32(c.jobs[t.job].queue), Node: t.node, Freed: c.freed(t.stated),
+		Task: uint32(t.number), Uid: c.named(t.name), Queue: uint32(c.jobs[t.job].queue), Node: t.node, Freed: c.freed(t.stated),
 	}
 	if t.node != nil {
-		out.NodeName = c.named(c.GetNodes()[*t.node].GetName(), omit)
+		out.NodeName = c.named(c.GetNodes()[*t.node].GetName())
 	}
 	return out
 }
@@ -156,13 +156,13 @@ func (c *check) freed(requests ...*apportionv1.Resource) *apportionv1.Resource {
 }
 
 // put places a task on a node, which must take it, and returns the placement as the plan describes it.
-func (p *plan) put(path string, t *task, n int, omit bool) *apportionv1.PlannedPlacement {
-	out := &apportionv1.PlannedPlacement{Task: uint32(t.number), Uid: p.named(t.name, omit), Node: uint32(n)}
+func (p *plan) put(path string, t *task, n int) *apportionv1.PlannedPlacement {
+	out := &apportionv1.PlannedPlacement{Task: uint32(t.number), Uid: p.named(t.name), Node: uint32(n)}
 	if n >= len(p.GetNodes()) || !p.takes(n, t.set) {
 		p.wrong("%s: node %d does not take task %d", path, n, t.number)
 		return out
 	}
-	out.NodeName = p.named(p.GetNodes()[n].GetName(), omit)
+	out.NodeName = p.named(p.GetNodes()[n].GetName())
 	p.slack[n]++
 	p.place(n, t.request)
 	return out

@@ -46,7 +46,9 @@ func contested(t *testing.T, policy string, seed uint64) *apportionv1.SimulateRe
 	for _, j := range s.GetJobs() {
 		j.Priority = int32(random.IntN(4))
 	}
-	return asked(t, s, policy, append(moreQuestions(s, random), plansOf(s, 20)...)...)
+	r := asked(t, s, policy, append(moreQuestions(s, random), plansOf(s, 20)...)...)
+	r.Input.OmitNames = random.IntN(3) == 0
+	return r
 }
 
 // eachContested calls f with requests for plans and their true answers.
@@ -191,13 +193,13 @@ func TestEachPromiseOfAPlanIsCheckedByItself(t *testing.T) {
 	}
 	eachContested(t, 20, func(r *apportionv1.SimulateRequest, response *apportionv1.SimulateResponse) {
 		tasks := running(r.GetInput().GetSnapshot())
-		for i, a := range response.GetAnswers() {
+		for _, a := range response.GetAnswers() {
 			plan, reclaim := a.GetPlan(), a.GetReclaim()
 			if victims := reclaim.GetVictims(); len(victims) > 0 {
 				reclaim.Victims = victims[1:]
 				breaks("reclaim: a victim is missing", r, response, "the claimant lacks", "a limit does not permit")
 				reclaim.Victims = victims
-				if more := tasks.besides(reclaim, r.GetSteps()[i].GetReclaim()); more != nil {
+				if more := tasks.besides(reclaim); more != nil && !r.GetInput().GetOmitNames() {
 					reclaim.Victims = append(slices.Clone(victims), more)
 					breaks("reclaim: a victim too many", r, response, "does without its victim", "not all queues are above it", "may not be evicted")
 					reclaim.Victims = victims
@@ -266,10 +268,10 @@ func running(s *apportionv1.Snapshot) (list victims) {
 	return list
 }
 
-// besides returns a running task that a plan does not evict; nil if there is none, or if names are omitted.
-func (list victims) besides(a *apportionv1.VictimsAnswer, step *apportionv1.ReclaimStep) *apportionv1.Victim {
+// besides returns a running task that a plan does not evict; nil if there is none.
+func (list victims) besides(a *apportionv1.VictimsAnswer) *apportionv1.Victim {
 	for _, v := range list {
-		if !step.GetOmitNames() && !slices.ContainsFunc(a.GetVictims(), func(o *apportionv1.Victim) bool { return o.GetTask() == v.GetTask() }) {
+		if !slices.ContainsFunc(a.GetVictims(), func(o *apportionv1.Victim) bool { return o.GetTask() == v.GetTask() }) {
 			return v.Victim
 		}
 	}

@@ -49,7 +49,7 @@ func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apporti
 		if !p.needed(v) {
 			c.wrong("%s: the plan does without its victim %d", path, v.number)
 		}
-		want.Victims = append(want.Victims, &apportionv1.Victim{Task: uint32(v.number), Uid: c.named(v.name, step.GetOmitNames())})
+		want.Victims = append(want.Victims, &apportionv1.Victim{Task: uint32(v.number), Uid: c.named(v.name)})
 	}
 	fall, rise := p.change()
 	p.lowers(path, fall, rise)
@@ -62,9 +62,9 @@ func (c *check) reclaim(path string, step *apportionv1.ReclaimStep, got *apporti
 	c.did(path, ofAPlan, before)
 }
 
-// named is a name, or nothing if the question omits names.
-func (c *check) named(name string, omit bool) string {
-	if omit {
+// named is a name, or nothing if the input omits names.
+func (c *check) named(name string) string {
+	if c.omitNames {
 		return ""
 	}
 	return name

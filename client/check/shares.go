@@ -52,7 +52,7 @@ func (c *check) shares(path string, step *apportionv1.SharesStep, got *apportion
 		before -= c.derived
 	}
 	for q := range c.GetQueues() {
-		want.Queues = append(want.Queues, c.amounts(q, step.GetOmitNames()))
+		want.Queues = append(want.Queues, c.amounts(q))
 	}
 	c.compare(fmt.Sprintf("%s.plugins[%d]", path, i), given, want, ofShares)
 	c.did(path, "what queues hold, ask for and may have, and each division", before)
@@ -74,8 +74,8 @@ func (c *check) divide() (n int) {
 }
 
 // amounts is what docs/fair.md says of a queue under Inputs and Division. A queue that is set aside has a name alone.
-func (c *check) amounts(q int, omitNames bool) *apportionv1.QueueShare {
-	share := &apportionv1.QueueShare{Queue: uint32(q), Name: c.named(c.GetQueues()[q].GetName(), omitNames)}
+func (c *check) amounts(q int) *apportionv1.QueueShare {
+	share := &apportionv1.QueueShare{Queue: uint32(q), Name: c.named(c.GetQueues()[q].GetName())}
 	if !c.participates(q) {
 		return share
 	}

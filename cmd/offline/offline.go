@@ -131,7 +131,7 @@ func (e *Engine) open(in *apportionv1.Input) (*wire.Session, *apportionv1.Basis,
 	if err := session.Continue(in.GetEvents(), from, in.GetEdits(), "input."); err != nil {
 		return nil, nil, err
 	}
-	session.Texts(in.GetTexts())
+	session.Show(in.GetTexts(), in.GetOmitNames())
 	basis := session.Basis()
 	basis.SnapshotDigest = digest
 	return session, basis, nil

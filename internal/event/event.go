@@ -28,6 +28,11 @@ func SetStatus(tasks *apportionv1.Selector, status apportionv1.TaskStatus) *appo
 	return Step(&apportionv1.Event{Event: &apportionv1.Event_Status{Status: &apportionv1.StatusChange{Tasks: tasks, Status: status}}})
 }
 
+// Edit is the step that makes edits.
+func Edit(edits []*apportionv1.Edit) *apportionv1.Step {
+	return Step(&apportionv1.Event{Event: &apportionv1.Event_Edit{Edit: &apportionv1.Edits{Edits: edits}}})
+}
+
 // Change is the step that changes the snapshot.
 func Change(c *apportionv1.Change) *apportionv1.Step {
 	return Step(&apportionv1.Event{Event: &apportionv1.Event_Change{Change: c}})

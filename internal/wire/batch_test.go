@@ -48,7 +48,7 @@ func TestUsualBatchesAreDecodedDirectly(t *testing.T) {
 		"allocatable": `steps { allocatable { tasks { indices: 7 } } }`,
 		"many":        `id: 300 steps { allocatable { tasks { indices: 7 indices: 700 names: "a" names: "" } jointly: true mode: 2 explain: true } } steps { mark {} }`,
 		"preemptive":  `steps { preemptive { tasks { names: "ü" } jointly: true explain: true } }`,
-		"enqueue":     `steps { enqueue { jobs { indices: [0, 1, 1000000] } mode: ENQUEUE_MODE_ACTION omit_names: true } }`,
+		"enqueue":     `steps { enqueue { jobs { indices: [0, 1, 1000000] } mode: ENQUEUE_MODE_ACTION} }`,
 		"all jobs":    `steps { enqueue {} } steps { enqueue { jobs {} } }`,
 		"events":      `steps { event { place { tasks { indices: 1 indices: 2 } nodes { indices: 3 indices: 400 } } } } steps { event { evict { tasks { indices: 1 } status: 5 } } } steps { event { status { tasks { indices: 1 } status: -1 } } }`,
 		"others":      `steps { shares { queues { names: "q" } } } steps { rollback { mark: 3 } } steps { reclaim { claimant { indices: 4 } } }`,

@@ -55,7 +55,7 @@ func aBatchFollowsItsChanges(t *rapid.T, policy string) {
 	steps = append(steps, now...)
 	steps = append(steps, &apportionv1.Step{Step: &apportionv1.Step_Rollback{Rollback: &apportionv1.RollbackStep{}}})
 	steps = append(steps, then...)
-	s.Texts(texts)
+	s.Show(texts, false)
 	answers, err := s.DoAll(steps)
 	require.NoError(t, err)
 	require.Nil(t, answers[1].GetError(), "%v", change)
@@ -76,7 +76,7 @@ func must[T any](value T, err error) T {
 // answered returns the answers to steps that are asked one by one.
 func answered(t *rapid.T, s *wire.Session, steps []*apportionv1.Step, texts bool) []string {
 	t.Helper()
-	s.Texts(texts)
+	s.Show(texts, false)
 	var list []string
 	for _, step := range steps {
 		list = append(list, prototext.Format(s.Do(step)))

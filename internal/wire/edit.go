@@ -10,26 +10,23 @@ import (
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
+	"github.com/apportion/apportion/internal/event"
 )
 
-var editQuestion = question[*apportionv1.EditStep]{
-	of: (*apportionv1.Step).GetEdit, changes: true, need: noKind, answer: (*Session).editSnapshot, memory: (*asking).edit,
-}
-
-// WithEdits returns steps after the one that makes the edits of an input, if there are any.
-func WithEdits(edits []*apportionv1.Edit, steps []*apportionv1.Step) []*apportionv1.Step {
-	if len(edits) == 0 {
-		return steps
+// Since returns the steps that lead from a snapshot to a state: events, and the one that makes edits, if there are any.
+func Since(events []*apportionv1.Event, edits []*apportionv1.Edit) []*apportionv1.Step {
+	steps := Happening(events)
+	if len(edits) > 0 {
+		steps = append(steps, event.Edit(edits))
 	}
-	step := &apportionv1.Step{Step: &apportionv1.Step_Edit{Edit: &apportionv1.EditStep{Edits: edits}}}
-	return append([]*apportionv1.Step{step}, steps...)
+	return steps
 }
 
 // Edit makes the edits of an input, all or none. The paths of a fault begin with a prefix, which leads to the input.
 func (s *Session) Edit(edits []*apportionv1.Edit, prefix string) error {
-	for _, step := range WithEdits(edits, nil) {
+	for _, step := range Since(nil, edits) {
 		if _, err := s.Ask(step); err != nil {
-			fault := decode.AsFault(err).Without("edit.").Within(prefix)
+			fault := decode.AsFault(err).Without("event.edit.").Within(prefix)
 			if fault.Reason == apportionv1.ErrorReason_ERROR_REASON_INVALID_STEP {
 				fault.Reason = apportionv1.ErrorReason_ERROR_REASON_INVALID_REQUEST
 			}
@@ -40,9 +37,9 @@ func (s *Session) Edit(edits []*apportionv1.Edit, prefix string) error {
 }
 
 // editSnapshot goes on from the present state after edits, or changes nothing.
-func (s *Session) editSnapshot(q *apportionv1.EditStep) (*apportionv1.Answer, error) {
+func (s *Session) editSnapshot(q *apportionv1.Edits) error {
 	s.leave()
-	err := s.engine.Try(func() error {
+	return s.engine.Try(func() error {
 		if state := s.kueueState(); !s.engine.View().Fresh() || state != nil && state.Booking() {
 			if err := s.engine.Change(nil, func(*model.ChangeBuilder) {}); err != nil {
 				return err
@@ -69,10 +66,6 @@ func (s *Session) editSnapshot(q *apportionv1.EditStep) (*apportionv1.Answer, er
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &apportionv1.Answer{Answer: &apportionv1.Answer_Event{Event: &apportionv1.EventAnswer{}}}, nil
 }
 
 // spendOnEdits spends what edits cost beside the change that they make: each new node is looked for in each node set, each task of an
@@ -103,7 +96,7 @@ func (s *Session) spendOnEdits(m *model.Model, edits []edit.Edit) error {
 }
 
 // edit returns the memory for making edits: the nodes that they add, and the objects that they state again.
-func (a *asking) edit(q *apportionv1.EditStep) (answer, work int64) {
+func (a *asking) edit(q *apportionv1.Edits) {
 	size := decode.Size{Bytes: 2 * int64(proto.Size(q))}
 	for _, e := range q.GetEdits() {
 		switch {
@@ -118,26 +111,25 @@ func (a *asking) edit(q *apportionv1.EditStep) (answer, work int64) {
 		}
 	}
 	a.reopen(size)
-	return 0, 0
 }
 
 // edit encodes an edit.
-func (s *Session) edit(e *edit.Edit, omit bool) *apportionv1.Edit {
+func (s *Session) edit(e *edit.Edit) *apportionv1.Edit {
 	v := s.engine.View()
 	out := &apportionv1.Edit{Kind: apportionv1.EditKind(e.Kind), Dimension: s.out.dimension(e.Dimension), Text: e.Text}
 	switch {
 	case e.Job != model.None:
-		out.Object = &apportionv1.Edit_Job{Job: s.ref(int(e.Job), v.Jobs.At(e.Job).UID, omit)}
+		out.Object = &apportionv1.Edit_Job{Job: s.ref(int(e.Job), v.Jobs.At(e.Job).UID)}
 	case e.Node != model.None:
-		out.Object = &apportionv1.Edit_Node{Node: s.ref(int(e.Node), v.Nodes[e.Node].Name, omit)}
+		out.Object = &apportionv1.Edit_Node{Node: s.ref(int(e.Node), v.Nodes[e.Node].Name)}
 	case e.Queue != model.None:
-		out.Object = &apportionv1.Edit_Queue{Queue: s.ref(int(e.Queue), v.Queues[e.Queue].Name, omit)}
+		out.Object = &apportionv1.Edit_Queue{Queue: s.ref(int(e.Queue), v.Queues[e.Queue].Name)}
 	}
 	switch {
 	case e.Kind == edit.Queue:
-		out.To = s.ref(int(e.Queue), v.Queues[e.Queue].Name, omit)
+		out.To = s.ref(int(e.Queue), v.Queues[e.Queue].Name)
 	case e.Kind == edit.AllowedNode:
-		out.To = s.ref(int(e.Node), v.Nodes[e.Node].Name, omit)
+		out.To = s.ref(int(e.Node), v.Nodes[e.Node].Name)
 	case e.Group != model.None:
 		out.Role = new(v.Groups.At(e.Group).Role)
 	}
@@ -155,8 +147,8 @@ func (s *Session) edit(e *edit.Edit, omit bool) *apportionv1.Edit {
 }
 
 // ref encodes a reference.
-func (s *Session) ref(index int, name string, omit bool) *apportionv1.Ref {
-	if omit {
+func (s *Session) ref(index int, name string) *apportionv1.Ref {
+	if s.omitNames {
 		name = ""
 	}
 	s.out.left -= messageBytes + len(name)

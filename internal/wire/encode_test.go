@@ -22,11 +22,11 @@ func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 		`tiers { plugins { capacity {} } plugins { overcommit {} } plugins { cooldown {} } }`,
 	}
 	questions := []string{
-		`shares { jobs {} tree: true explain {} }`, `shares { omit_names: true jobs { indices: 0 } fields: SHARE_FIELD_SHARE }`,
-		`shares { explain { queues { indices: 0 } } }`, `jobs {}`, `jobs { omit_names: true }`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`, `event { admit { jobs { indices: 0 } } }`,
+		`shares { jobs {} tree: true explain {} }`, `shares { jobs { indices: 0 } fields: SHARE_FIELD_SHARE }`,
+		`shares { explain { queues { indices: 0 } } }`, `jobs {}`, `enqueue {}`, `enqueue { mode: ENQUEUE_MODE_ACTION }`, `event { admit { jobs { indices: 0 } } }`,
 		`allocatable { tasks { indices: [0, 1, 2, 3, 4, 5] } explain: true }`, `preemptive { tasks { indices: [0, 1, 2, 3] } explain: true }`,
 		`reclaim { claimant { indices: 0 } explain: true }`, `reclaim { claimant { indices: 1 } candidates { indices: [0, 2, 3, 3, 5] } explain: true eligible_only: true }`,
-		`preempt { claimant { indices: 2 } candidates { indices: [0, 1, 3, 4, 5] } omit_names: true }`, `order { queues {} pairs: true }`, `order { jobs {} pairs: true }`,
+		`preempt { claimant { indices: 2 } candidates { indices: [0, 1, 3, 4, 5] } }`, `order { queues {} pairs: true }`, `order { jobs {} pairs: true }`,
 		`order { tasks { indices: [0, 1, 2, 3, 4, 5] } claimant_task: 0 pairs: true }`, `nodes { tasks { indices: [0, 1, 2] } by_plugin: true explain: true }`,
 		`nodes { tasks { indices: [0, 1, 2] } top: 2 }`, `inspect { nodes: true jobs: true tasks: true }`, `mark {}`, `rollback {}`,
 		`event { change { remove_jobs: "none" } }`, `event { status { tasks { indices: 5 } status: TASK_STATUS_FAILED } }`, `event { change { jobs { uid: "new" queue: "x" } } }`,
@@ -42,7 +42,7 @@ func TestNoAnswerIsLargerThanItsEstimate(t *testing.T) {
 		require.NoError(t, prototext.Unmarshal([]byte(rapid.SampledFrom(policies).Draw(t, "policy")), policy))
 		s, err := Open(m, policy, Options{})
 		require.NoError(t, err)
-		s.Texts(rapid.Bool().Draw(t, "texts"))
+		s.Show(rapid.Bool().Draw(t, "texts"), rapid.Bool().Draw(t, "omit names"))
 		for range rapid.IntRange(1, 5).Draw(t, "steps") {
 			text := rapid.SampledFrom(questions).Draw(t, "question")
 			step := &apportionv1.Step{}

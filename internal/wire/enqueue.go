@@ -27,7 +27,7 @@ var enqueueQuestion = question[*apportionv1.EnqueueStep]{
 	sums:     catalogue.SumsForEnqueue,
 	read: reader(func(m *made[apportionv1.Step_Enqueue, apportionv1.EnqueueStep], r stepFields) {
 		m.body.Jobs = r.chosen[1].into(&m.tasks)
-		m.body.Mode, m.body.OmitNames = apportionv1.EnqueueMode(int32(r.numbers[2])), r.numbers[3] != 0
+		m.body.Mode = apportionv1.EnqueueMode(int32(r.numbers[2]))
 		m.step.Step, m.member.Enqueue = &m.member, &m.body
 	}),
 }
@@ -66,7 +66,7 @@ func (s *Session) enqueueBy(state *kueue.State, q *apportionv1.EnqueueStep) (*ap
 		return nil, faultAt("mode", "no mode %d", q.GetMode())
 	}
 	if state != nil && q.GetJobs() == nil && q.GetMode() == apportionv1.EnqueueMode_ENQUEUE_MODE_ACTION {
-		return s.kueueCycle(state, q.GetOmitNames())
+		return s.kueueCycle(state)
 	}
 	var jobs []model.JobID
 	var err error
@@ -75,7 +75,7 @@ func (s *Session) enqueueBy(state *kueue.State, q *apportionv1.EnqueueStep) (*ap
 	} else if jobs, err = s.jobsOrAll(q.GetJobs()); err != nil {
 		return nil, err
 	}
-	if err := s.roomForVerdicts(jobs, q.GetOmitNames()); err != nil {
+	if err := s.roomForVerdicts(jobs); err != nil {
 		return nil, err
 	}
 	v := s.engine.View()
@@ -87,11 +87,11 @@ func (s *Session) enqueueBy(state *kueue.State, q *apportionv1.EnqueueStep) (*ap
 		out := &verdicts[i]
 		permitted := decide(s.engine.Job(j), &s.reasons)
 		out.Job, out.Verdict = uint32(j), s.out.verdict(permitted, s.reasons.List)
-		if !q.GetOmitNames() {
+		if !s.omitNames {
 			out.Uid = v.Jobs.At(j).UID
 		}
 		if state != nil {
-			s.kueueVerdict(out, state, j, q.GetOmitNames())
+			s.kueueVerdict(out, state, j)
 			if err := cmp.Or(s.mayChange(), s.out.check("jobs")); err != nil {
 				return nil, err
 			}
@@ -103,12 +103,12 @@ func (s *Session) enqueueBy(state *kueue.State, q *apportionv1.EnqueueStep) (*ap
 }
 
 // roomForVerdicts finds out before anything is booked whether the verdicts can be sent.
-func (s *Session) roomForVerdicts(jobs []model.JobID, omitNames bool) error {
+func (s *Session) roomForVerdicts(jobs []model.JobID) error {
 	v := s.engine.View()
 	size := 0
 	for _, j := range jobs {
 		size += 4*messageBytes + 2*reasonBytes
-		if !omitNames {
+		if !s.omitNames {
 			size += len(v.Jobs.At(j).UID)
 		}
 	}

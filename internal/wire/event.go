@@ -27,6 +27,10 @@ var eventQuestion = question[*apportionv1.Event]{
 		if change := e.GetChange(); change != nil {
 			return a.change(change), 0
 		}
+		if edits := e.GetEdit(); edits != nil {
+			a.edit(edits)
+			return 0, 0
+		}
 		// Of tasks: their list, and the pages of the model that hold them.
 		n := int64(selected(subjects(e), 0))
 		a.undo += changeBytes + n*(64+2*decode.RowBytes(int(a.Dimensions)))
@@ -35,7 +39,7 @@ var eventQuestion = question[*apportionv1.Event]{
 	read: readEvent,
 }
 
-// subjects returns the jobs or tasks to which an event happens; nil for a change.
+// subjects returns the jobs or tasks to which an event happens; nil for a change or edits.
 func subjects(e *apportionv1.Event) *apportionv1.Selector {
 	switch e := e.GetEvent().(type) {
 	case *apportionv1.Event_Admit:
@@ -105,6 +109,8 @@ func (s *Session) happen(e *apportionv1.Event) (*apportionv1.Answer, error) {
 		err = within(s.setStatus(e.Status), "status.")
 	case *apportionv1.Event_Change:
 		err = s.changeSnapshot(e.Change, answer)
+	case *apportionv1.Event_Edit:
+		err = within(s.editSnapshot(e.Edit), "edit.")
 	default:
 		err = faultAt("event", "no event is given, or none that this version supports")
 	}

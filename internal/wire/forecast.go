@@ -50,7 +50,7 @@ func (s *Session) odds(q *apportionv1.ForecastStep) (*apportionv1.Answer, error)
 	if err != nil {
 		return nil, err
 	}
-	answer := s.oddsAnswer(question, found, q.GetOmitNames())
+	answer := s.oddsAnswer(question, found)
 	answer.Text = text.Odds(s.names(), answer)
 	if found != nil && found.Nothing != nil {
 		answer.Text = text.OddsUnjudged(s.names(), answer.GetJob(), s.out.reasonList([]policy.Reason{*found.Nothing}))
@@ -189,10 +189,10 @@ func (s *Session) pastRequest(r *apportionv1.Resource, path string, faults *mode
 	return row
 }
 
-func (s *Session) oddsAnswer(q *forecast.OddsQuestion, found *forecast.Odds, omit bool) *apportionv1.ForecastAnswer {
+func (s *Session) oddsAnswer(q *forecast.OddsQuestion, found *forecast.Odds) *apportionv1.ForecastAnswer {
 	v := s.engine.View()
 	answer := &apportionv1.ForecastAnswer{Job: uint32(q.Job), Seed: q.Seed, Kind: apportionv1.ForecastKind_FORECAST_KIND_NONE}
-	if !omit {
+	if !s.omitNames {
 		answer.Uid = v.Jobs.At(q.Job).UID
 	}
 	s.out.left -= 2*messageBytes + len(answer.GetUid())
@@ -225,7 +225,7 @@ func (s *Session) oddsAnswer(q *forecast.OddsQuestion, found *forecast.Odds, omi
 	answer.Starts = found.Starts[:found.Within(odds.Never-1)]
 	for i := range found.Causes[:min(mostCauses, len(found.Causes))] {
 		cause := &apportionv1.ForecastCause{Job: uint32(found.Jobs[found.Causes[i].Job]), Runs: uint32(found.Causes[i].Runs)}
-		if !omit {
+		if !s.omitNames {
 			cause.Uid = v.Jobs.At(model.JobID(cause.GetJob())).UID
 		}
 		answer.Causes = append(answer.Causes, cause)

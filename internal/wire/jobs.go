@@ -32,7 +32,7 @@ func (s *Session) jobs(q *apportionv1.JobsStep) (*apportionv1.Answer, error) {
 			return nil, policy.ErrStopped
 		}
 		answer.Jobs[i] = &standings[i]
-		if s.jobStanding(&standings[i], j, q.GetOmitNames()); s.out.left < 0 {
+		if s.jobStanding(&standings[i], j); s.out.left < 0 {
 			return nil, s.out.tooLarge("jobs")
 		}
 	}
@@ -53,10 +53,10 @@ func (s *Session) jobsOrAll(selection *apportionv1.Selector) ([]model.JobID, err
 	return jobs, s.out.room(len(jobs), "jobs")
 }
 
-func (s *Session) jobStanding(out *apportionv1.JobStanding, j model.JobID, omitNames bool) {
+func (s *Session) jobStanding(out *apportionv1.JobStanding, j model.JobID) {
 	v := s.engine.View()
 	out.Job = uint32(j)
-	if !omitNames {
+	if !s.omitNames {
 		out.Uid = v.Jobs.At(j).UID
 	}
 	ask := func(question func(engine.Job, *policy.Reasons) bool) *apportionv1.Verdict {

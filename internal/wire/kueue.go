@@ -112,9 +112,9 @@ func (s *Session) kueueNames() text.Names {
 }
 
 // kueueVerdict adds to a verdict what the policy kueue found about the job.
-func (s *Session) kueueVerdict(out *apportionv1.EnqueueVerdict, state *kueue.State, j model.JobID, omitNames bool) {
+func (s *Session) kueueVerdict(out *apportionv1.EnqueueVerdict, state *kueue.State, j model.JobID) {
 	n, judged := state.Last(j)
-	if !omitNames {
+	if !s.omitNames {
 		out.Kueue = s.kueueNomination(state, s.kueueNames(), j, n, judged, nil)
 		return
 	}
@@ -127,7 +127,7 @@ func (s *Session) kueueVerdict(out *apportionv1.EnqueueVerdict, state *kueue.Sta
 }
 
 // kueueCycle answers with the decisions of one cycle, and books the admitted jobs, all or none.
-func (s *Session) kueueCycle(state *kueue.State, omitNames bool) (*apportionv1.Answer, error) {
+func (s *Session) kueueCycle(state *kueue.State) (*apportionv1.Answer, error) {
 	if err := s.out.room(state.Queues(), "jobs"); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Session) kueueCycle(state *kueue.State, omitNames bool) (*apportionv1.A
 			s.reasons.Add(kueueReason(&d, s.engine.View().Jobs.At(j).Queue))
 		}
 		out := &apportionv1.EnqueueVerdict{Job: uint32(j), Verdict: s.out.verdict(d.Verdict == kueue.Admitted, s.reasons.List)}
-		if !omitNames {
+		if !s.omitNames {
 			out.Uid = s.engine.View().Jobs.At(j).UID
 		}
 		if err := s.work.Hold(wirekueue.NominationBytes(&d.Nomination)); err != nil {
@@ -147,7 +147,7 @@ func (s *Session) kueueCycle(state *kueue.State, omitNames bool) (*apportionv1.A
 		}
 		out.Kueue = wirekueue.Nomination(state, d.Workload, d.Nomination, d.Verdict != kueue.NotNominated)
 		out.Kueue.Decision = apportionv1.KueueDecision(d.Verdict) + 1
-		if s.nameVictims(out.Kueue); !omitNames {
+		if s.nameVictims(out.Kueue); !s.omitNames {
 			out.Kueue.Text = text.Kueue(s.kueueNames(), uint32(j), out.Kueue)
 		}
 		answer.Jobs = append(answer.Jobs, out)

@@ -26,7 +26,7 @@ func (s *Session) afreshForKueue(ask func(*kueue.State) error) error {
 }
 
 // kueuePlan answers how a job would be admitted.
-func (s *Session) kueuePlan(q *plan.Question, omit bool) (*apportionv1.Answer, error) {
+func (s *Session) kueuePlan(q *plan.Question) (*apportionv1.Answer, error) {
 	if q.Tasks != nil {
 		return nil, faultAt("tasks", "the policy kueue decides about jobs as a whole: name a job")
 	}
@@ -49,7 +49,7 @@ func (s *Session) kueuePlan(q *plan.Question, omit bool) (*apportionv1.Answer, e
 	if answer.GetMiss() != nil {
 		answer.Outcome, answer.Ready = apportionv1.PlanOutcome_PLAN_OUTCOME_NONE, false
 	}
-	if !omit {
+	if !s.omitNames {
 		answer.Uid = s.engine.View().Jobs.At(q.Job).UID
 	}
 	answer.Text = text.KueuePlan(s.kueueNames(), answer)
@@ -142,7 +142,7 @@ func kueueAsked(q *apportionv1.RemediesStep) []kueue.RemedyKind {
 // kueueRemedies answers what would let a job be admitted.
 func (s *Session) kueueRemedies(j model.JobID, q *apportionv1.RemediesStep) (*apportionv1.Answer, error) {
 	answer := &apportionv1.RemediesAnswer{Job: uint32(j), Outcome: apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE}
-	if !q.GetOmitNames() {
+	if !s.omitNames {
 		answer.Uid = s.engine.View().Jobs.At(j).UID
 	}
 	err := s.afreshForKueue(func(state *kueue.State) error {
@@ -161,7 +161,7 @@ func (s *Session) kueueRemedies(j model.JobID, q *apportionv1.RemediesStep) (*ap
 		reason := policy.Because(kueue.Name, code, model.None)
 		reason.Have = have
 		answer.Check, answer.Reasons = apportionv1.CheckKind_CHECK_KIND_ADMISSION, s.out.reasonList([]policy.Reason{reason})
-		return s.listKueueRemedies(answer, state, state.Remedies(int32(j), kueueAsked(q)), q.GetOmitNames())
+		return s.listKueueRemedies(answer, state, state.Remedies(int32(j), kueueAsked(q)))
 	})
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *Session) kueueRemedies(j model.JobID, q *apportionv1.RemediesStep) (*ap
 }
 
 // listKueueRemedies adds the remedies to an answer, and what was not tried.
-func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *kueue.State, found kueue.Remedies, omit bool) error {
+func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *kueue.State, found kueue.Remedies) error {
 	answer.Tries = uint32(found.Tries)
 	for i := range found.List {
 		answer.Outcome = apportionv1.RemedyOutcome_REMEDY_OUTCOME_FOUND
@@ -186,7 +186,7 @@ func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *k
 		s.nameVictims(remedy.Kueue)
 		remedy.Kueue.Inactive, remedy.Kueue.Missing = 0, ""
 		for k := range r.Edits {
-			remedy.Edits = append(remedy.Edits, s.kueueEdit(answer.GetJob(), &r.Edits[k], omit))
+			remedy.Edits = append(remedy.Edits, s.kueueEdit(answer.GetJob(), &r.Edits[k]))
 		}
 		remedy.Text = text.Remedy(s.names(), answer.GetJob(), remedy)
 		answer.Remedies = append(answer.Remedies, remedy)
@@ -210,11 +210,11 @@ func (s *Session) listKueueRemedies(answer *apportionv1.RemediesAnswer, state *k
 }
 
 // kueueEdit encodes an edit of the policy.
-func (s *Session) kueueEdit(job uint32, e *kueue.Edit, omit bool) *apportionv1.Edit {
+func (s *Session) kueueEdit(job uint32, e *kueue.Edit) *apportionv1.Edit {
 	v := s.engine.View()
 	out := &apportionv1.Edit{Kind: kueueFields[e.Field], NodeSet: e.Flavor}
 	if q, ok := v.Queue(e.Queue + e.Cohort); ok {
-		out.Object = &apportionv1.Edit_Queue{Queue: s.ref(int(q), e.Queue+e.Cohort, omit)}
+		out.Object = &apportionv1.Edit_Queue{Queue: s.ref(int(q), e.Queue+e.Cohort)}
 	}
 	wire := func(n int64) *float64 { return new(float64(n)) }
 	if d, ok := v.Dims.Index(e.Resource); ok {
@@ -222,7 +222,7 @@ func (s *Session) kueueEdit(job uint32, e *kueue.Edit, omit bool) *apportionv1.E
 		wire = func(n int64) *float64 { return new(wirekueue.Wire(e.Resource, kueue.Amount(n))) }
 	}
 	if e.Workload >= 0 {
-		out.Object = &apportionv1.Edit_Job{Job: s.ref(int(e.Workload), v.Jobs.At(model.JobID(e.Workload)).UID, omit)}
+		out.Object = &apportionv1.Edit_Job{Job: s.ref(int(e.Workload), v.Jobs.At(model.JobID(e.Workload)).UID)}
 	}
 	switch e.Field { //nolint:exhaustive // The others have no amount.
 	case kueue.LeastPods, kueue.PodRequest:

@@ -29,13 +29,13 @@ func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) 
 		return nil, err
 	}
 	if s.byKueue(question.Job) != nil {
-		return s.kueuePlan(question, q.GetOmitNames())
+		return s.kueuePlan(question)
 	}
 	plan, err := plan.For(s.engine.Session, question)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.planAnswer(plan, q.GetOmitNames())
+	answer, err := s.planAnswer(plan)
 	if err != nil {
 		return nil, err
 	}
@@ -80,19 +80,19 @@ func (s *Session) planQuestion(q *apportionv1.PlanStep) (*plan.Question, error) 
 	return question, s.out.room(len(question.Tasks), "tasks")
 }
 
-func (s *Session) planAnswer(p *plan.Plan, omit bool) (*apportionv1.PlanAnswer, error) {
+func (s *Session) planAnswer(p *plan.Plan) (*apportionv1.PlanAnswer, error) {
 	job := s.engine.View().Jobs.At(p.Job)
 	answer := &apportionv1.PlanAnswer{
 		Job: uint32(p.Job), Outcome: apportionv1.PlanOutcome(p.Outcome), Least: p.Least, CutShort: p.CutShort, Enters: p.Enters,
 		Ready: p.Ready, Looked: uint32(p.Looked), Miss: s.planMiss(p), UnjudgedConstraints: decode.WireConstraints(p.Unjudged),
 	}
-	if !omit {
+	if !s.omitNames {
 		answer.Uid = job.UID
 	}
 	s.out.left -= 2*messageBytes + len(answer.GetUid())
 	for i, n := range p.Nodes {
 		placed := &apportionv1.PlannedPlacement{
-			Task: uint32(p.Tasks[i]), Uid: s.taskName(p.Tasks[i], omit), Node: uint32(n), NodeName: s.nodeName(n, omit),
+			Task: uint32(p.Tasks[i]), Uid: s.taskName(p.Tasks[i]), Node: uint32(n), NodeName: s.nodeName(n),
 			AfterRelease: p.Released[i],
 		}
 		answer.Placements = append(answer.Placements, placed)
@@ -100,7 +100,7 @@ func (s *Session) planAnswer(p *plan.Plan, omit bool) (*apportionv1.PlanAnswer, 
 			return nil, s.out.tooLarge("tasks")
 		}
 	}
-	if err := s.planVictims(answer, p, omit); err != nil {
+	if err := s.planVictims(answer, p); err != nil {
 		return nil, err
 	}
 	if p.Fall != nil {
@@ -114,7 +114,7 @@ func (s *Session) planAnswer(p *plan.Plan, omit bool) (*apportionv1.PlanAnswer, 
 	return answer, s.out.check("tasks")
 }
 
-func (s *Session) planVictims(answer *apportionv1.PlanAnswer, p *plan.Plan, omit bool) error {
+func (s *Session) planVictims(answer *apportionv1.PlanAnswer, p *plan.Plan) error {
 	v := s.engine.View()
 	if len(p.Victims) == 0 {
 		return nil
@@ -124,8 +124,8 @@ func (s *Session) planVictims(answer *apportionv1.PlanAnswer, p *plan.Plan, omit
 		e := &p.Victims[i]
 		freed.Add(v.Request(e.Task))
 		answer.Victims = append(answer.Victims, &apportionv1.PlannedEviction{
-			Task: uint32(e.Task), Uid: s.taskName(e.Task, omit), Queue: uint32(v.QueueOf(e.Task)), Node: s.out.optional(int(e.Node)),
-			NodeName: s.nodeName(e.Node, omit), Freed: s.out.resource(v.Request(e.Task)), Claimant: uint32(e.For), OwnQueue: e.Own,
+			Task: uint32(e.Task), Uid: s.taskName(e.Task), Queue: uint32(v.QueueOf(e.Task)), Node: s.out.optional(int(e.Node)),
+			NodeName: s.nodeName(e.Node), Freed: s.out.resource(v.Request(e.Task)), Claimant: uint32(e.For), OwnQueue: e.Own,
 			ForLimit: e.Limit, Tier: uint32(max(e.Tier, 0)), Plugins: e.Plugins, Returns: apportionv1.VictimReturn(e.Returns),
 		})
 		if s.out.left -= 2*messageBytes + len(e.Plugins)*messageBytes; s.out.left < 0 {
@@ -157,8 +157,8 @@ func (s *Session) planMiss(p *plan.Plan) *apportionv1.PlanMiss {
 }
 
 // nodeName is the name of a node, unless names are left out or it is none.
-func (s *Session) nodeName(n model.NodeID, omit bool) string {
-	if omit || n == model.None {
+func (s *Session) nodeName(n model.NodeID) string {
+	if s.omitNames || n == model.None {
 		return ""
 	}
 	name := s.engine.View().Nodes[n].Name

@@ -170,7 +170,7 @@ var Questions = []*Question{
 	reclaimQuestion.row(), preemptQuestion.row(), orderQuestion.row(), nodesQuestion.row(), inspectQuestion.row(),
 	eventQuestion.row(), markQuestion.row(), rollbackQuestion.row(), explainQuestion.row(), planQuestion.row(), remediesQuestion.row(),
 	evictableQuestion.row(),
-	forecastQuestion.row(), editQuestion.row(),
+	forecastQuestion.row(),
 }
 
 // byMember finds a question by the type of the member of the oneof, byNumber by the number of its field.

@@ -34,7 +34,7 @@ func (s *Session) remedies(q *apportionv1.RemediesStep) (*apportionv1.Answer, er
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.remediesAnswer(found, q.GetOmitNames())
+	answer, err := s.remediesAnswer(found)
 	if err != nil {
 		return nil, err
 	}
@@ -117,18 +117,18 @@ func meansOf(kind remedy.Kind) apportionv1.RemedyMeans {
 	return apportionv1.RemedyMeans_REMEDY_MEANS_EDITS
 }
 
-func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.RemediesAnswer, error) {
+func (s *Session) remediesAnswer(found *remedy.Answer) (*apportionv1.RemediesAnswer, error) {
 	v, names := s.engine.View(), s.names()
 	answer := &apportionv1.RemediesAnswer{
 		Job: uint32(found.Job), Outcome: apportionv1.RemedyOutcome(found.Outcome), Check: apportionv1.CheckKind(found.Check),
 		Reasons: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries), UnjudgedConstraints: decode.WireConstraints(found.Unjudged),
 	}
-	if !omit {
+	if !s.omitNames {
 		answer.Uid = v.Jobs.At(found.Job).UID
 	}
 	s.out.left -= 2*messageBytes + len(answer.GetUid())
 	for i := range found.List {
-		remedy := s.remedy(&found.List[i], omit)
+		remedy := s.remedy(&found.List[i])
 		remedy.Text = text.Remedy(names, answer.GetJob(), remedy)
 		s.out.left -= len(remedy.GetText()) + 2*messageBytes
 		answer.Remedies = append(answer.Remedies, remedy)
@@ -149,13 +149,13 @@ func (s *Session) remediesAnswer(found *remedy.Answer, omit bool) (*apportionv1.
 }
 
 // remedy encodes one remedy.
-func (s *Session) remedy(r *remedy.Remedy, omit bool) *apportionv1.Remedy {
+func (s *Session) remedy(r *remedy.Remedy) *apportionv1.Remedy {
 	v := s.engine.View()
 	out := &apportionv1.Remedy{
 		Means: meansOf(r.Kind), LosingQueues: uint32(r.Losing), EndedTasks: uint32(r.Ended), Freed: s.out.resource(r.Freed), Time: r.At,
 	}
 	for i := range r.Edits {
-		out.Edits = append(out.Edits, s.edit(&r.Edits[i], omit))
+		out.Edits = append(out.Edits, s.edit(&r.Edits[i]))
 	}
 	for i := range r.Loses {
 		loss := &r.Loses[i]

@@ -17,8 +17,8 @@ import (
 // Two sessions are asked the same; one makes its answers in a Room that is emptied after they were encoded.
 func TestAnswersMadeInARoomAreThoseMadeInMemoryOfTheirOwn(t *testing.T) {
 	questions := []string{
-		`steps { shares { jobs {} tree: true explain {} } } steps { shares { omit_names: true } }`, `steps { shares {} }`, `steps { jobs {} }`,
-		`steps { enqueue {} } steps { rollback {} }`, `steps { enqueue { omit_names: true } }`, `steps { order { queues {} } }`,
+		`steps { shares { jobs {} tree: true explain {} } } steps { shares {} }`, `steps { shares {} }`, `steps { jobs {} }`,
+		`steps { enqueue {} } steps { rollback {} }`, `steps { enqueue {} }`, `steps { order { queues {} } }`,
 		`steps { allocatable { tasks { indices: [0, 1, 2, 3, 0, 1, 2, 3] } explain: true } } steps { preemptive { tasks { indices: 0 } } }`,
 		`steps { reclaim { claimant { indices: 0 } explain: true } }`, `steps { nodes { tasks { indices: [0, 1] } explain: true } }`,
 		`steps { inspect { nodes: true jobs: true tasks: true } }`, `steps { explain {} }`, `steps { mark {} }`,
@@ -27,8 +27,9 @@ func TestAnswersMadeInARoomAreThoseMadeInMemoryOfTheirOwn(t *testing.T) {
 		snapshot := drawSnapshot(t, true)
 		plain, roomy, room := opened(t, snapshot, policy), opened(t, snapshot, policy), &wire.Room{}
 		texts := rapid.Bool().Draw(t, "texts")
-		plain.Texts(texts)
-		roomy.Texts(texts)
+		omit := rapid.Bool().Draw(t, "omit names")
+		plain.Show(texts, omit)
+		roomy.Show(texts, omit)
 		roomy.Use(room)
 		for range rapid.IntRange(2, 8).Draw(t, "batches") {
 			text := rapid.SampledFrom(questions).Draw(t, "question")
@@ -70,7 +71,7 @@ func TestSharesMadeInARoomAreThoseMadeInMemoryOfTheirOwn(t *testing.T) {
 		require.NoError(t, err)
 		p := &apportionv1.Policy{}
 		require.NoError(t, prototext.Unmarshal([]byte(policy), p))
-		q := &apportionv1.SharesStep{OmitNames: rapid.Bool().Draw(t, "omit names")}
+		q := &apportionv1.SharesStep{}
 		for field := apportionv1.ShareField_SHARE_FIELD_WEIGHT; int(field) < len(apportionv1.ShareField_name); field++ {
 			if rapid.IntRange(0, 3).Draw(t, "field") == 0 {
 				q.Fields = append(q.Fields, field)

@@ -59,6 +59,8 @@ type Session struct {
 	// explain is the maximum of an answer that holds derivations.
 	explain int
 	out     encoder
+	// omitNames: answers have no names where they have positions.
+	omitNames bool
 	reasons policy.Reasons
 	checks  policy.Checks
 	paths   paths
@@ -206,11 +208,12 @@ func (s *Session) warningText(w *policy.Warning) string {
 // stopped is meant to be called for every row i of a loop, and asks once in many rows.
 func (s *Session) stopped(i int) bool { return i&1023 == 1023 && s.stop != nil && s.stop() }
 
-// Texts sets whether the reasons in later answers have texts. The default is false.
-func (s *Session) Texts(wanted bool) {
+// Show sets whether the reasons in later answers have texts, and whether names are omitted where there are positions. The default is
+// neither.
+func (s *Session) Show(texts, omitNames bool) {
 	s.named = nil
-	s.out.text = nil
-	if wanted {
+	s.out.text, s.omitNames = nil, omitNames
+	if texts {
 		s.out.text = s.reasonText
 	}
 }

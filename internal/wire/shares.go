@@ -92,7 +92,7 @@ func (s *Session) shares(q *apportionv1.SharesStep) (*apportionv1.Answer, error)
 		}
 	}
 	var err error
-	if answer.Standings, err = s.standings(queues, q.GetOmitNames()); err != nil {
+	if answer.Standings, err = s.standings(queues); err != nil {
 		return nil, err
 	}
 	return &apportionv1.Answer{Answer: &apportionv1.Answer_Shares{Shares: answer}}, nil
@@ -118,12 +118,12 @@ func (s *Session) divide(
 		if err := s.out.room(len(queues), "queues"); err != nil {
 			return err
 		}
-		if err := s.queueShares(plugin, d.Queues, queues, wanted, q.GetOmitNames()); err != nil {
+		if err := s.queueShares(plugin, d.Queues, queues, wanted); err != nil {
 			return err
 		}
 	}
 	if d.Jobs != nil && q.GetJobs() != nil {
-		if err := s.jobShares(plugin, d.Jobs, jobs, q.GetOmitNames()); err != nil {
+		if err := s.jobShares(plugin, d.Jobs, jobs); err != nil {
 			return err
 		}
 	}
@@ -135,16 +135,16 @@ func (s *Session) divide(
 
 // queueShares fills in the shares of queues.
 func (s *Session) queueShares(
-	plugin *apportionv1.PluginShares, sharer policy.Sharer, queues []model.QueueID, wanted fields, omitNames bool,
+	plugin *apportionv1.PluginShares, sharer policy.Sharer, queues []model.QueueID, wanted fields,
 ) error {
 	if s.out.lent != nil && s.audience == nil {
-		return s.encodedShares(plugin, sharer, queues, wanted, omitNames)
+		return s.encodedShares(plugin, sharer, queues, wanted)
 	}
 	shares := many(&s.out, &s.out.memory().queueShares, len(queues))
 	plugin.Queues = many(&s.out, &s.out.memory().queueLists, len(queues))
 	for i, id := range queues {
 		plugin.Queues[i] = &shares[i]
-		if s.queueShare(&shares[i], sharer, id, wanted, omitNames); s.out.left < 0 {
+		if s.queueShare(&shares[i], sharer, id, wanted); s.out.left < 0 {
 			return s.out.tooLarge("queues")
 		}
 	}
@@ -162,7 +162,7 @@ const pluginQueues = 4
 // this the server takes 1.2 times the processor time for a change of 1 % and all shares (`go run ./bench/wire -only change`). The bytes are
 // entries of the field that they are, among the unknown fields of the plugin's message.
 func (s *Session) encodedShares(
-	plugin *apportionv1.PluginShares, sharer policy.Sharer, queues []model.QueueID, wanted fields, omitNames bool,
+	plugin *apportionv1.PluginShares, sharer policy.Sharer, queues []model.QueueID, wanted fields,
 ) error {
 	room := s.out.lent
 	if room.queue == nil {
@@ -173,7 +173,7 @@ func (s *Session) encodedShares(
 	from := len(room.shares)
 	for _, q := range queues {
 		share := room.queue.queueShares.one()
-		if s.queueShare(share, sharer, q, wanted, omitNames); s.out.left < 0 {
+		if s.queueShare(share, sharer, q, wanted); s.out.left < 0 {
 			return s.out.tooLarge("queues")
 		}
 		size := share.SizeVT()
@@ -190,9 +190,9 @@ func (s *Session) encodedShares(
 	return nil
 }
 
-func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, q model.QueueID, wanted fields, omitNames bool) {
+func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, q model.QueueID, wanted fields) {
 	out.Queue = uint32(q)
-	if !omitNames {
+	if !s.omitNames {
 		out.Name = s.engine.View().Queues[q].Name
 	}
 	s.out.left -= messageBytes + len(out.Name)
@@ -234,7 +234,7 @@ func (s *Session) queueShare(out *apportionv1.QueueShare, plugin policy.Sharer, 
 	}
 }
 
-func (s *Session) jobShares(plugin *apportionv1.PluginShares, sharer policy.JobSharer, jobs []model.JobID, omitNames bool) error {
+func (s *Session) jobShares(plugin *apportionv1.PluginShares, sharer policy.JobSharer, jobs []model.JobID) error {
 	if err := s.out.room(len(jobs), "jobs"); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (s *Session) jobShares(plugin *apportionv1.PluginShares, sharer policy.JobS
 		out := &shares[i]
 		out.Job, out.Share = uint32(id), share.Share
 		out.Dominant, out.Allocated = s.out.dimension(share.Dominant), s.out.resource(share.Allocated)
-		if !omitNames {
+		if !s.omitNames {
 			out.Uid = s.engine.View().Jobs.At(id).UID
 		}
 		plugin.Jobs = append(plugin.Jobs, out)
@@ -280,7 +280,7 @@ func (s *Session) tree(plugin *apportionv1.PluginShares, sharer policy.TreeShare
 }
 
 // standings returns the whole policy's view of queues.
-func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportionv1.QueueStanding, error) {
+func (s *Session) standings(queues []model.QueueID) ([]*apportionv1.QueueStanding, error) {
 	if err := s.out.room(len(queues), "queues"); err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ func (s *Session) standings(queues []model.QueueID, omitNames bool) ([]*apportio
 		s.reasons.List = s.reasons.List[:0]
 		out := &standings[i]
 		out.Queue, out.Rank = uint32(q), s.out.optional(int(ranks[i]))
-		if !omitNames {
+		if !s.omitNames {
 			out.Name = v.Queues[q].Name
 		}
 		if out.Overused = s.engine.IsOverused(q, &s.reasons); out.Overused {

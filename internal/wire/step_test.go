@@ -123,13 +123,14 @@ func TestEveryCandidateIsAVictimOrSparedForAReason(t *testing.T) {
 
 func TestExplainedVictimsTellEveryCheck(t *testing.T) {
 	s := open(t, contested, `tiers { plugins { gang {} } plugins { proportion {} } }`)
-	const step = `reclaim { claimant { names: "s0" } candidates { names: ["t0", "t1"] } omit_names: true `
+	const step = `reclaim { claimant { names: "s0" } candidates { names: ["t0", "t1"] } `
 	plain, explained := ask(t, s, step+`}`).GetReclaim(), ask(t, s, step+`explain: true }`).GetReclaim()
 	require.Empty(t, plain.GetChecks())
 	require.Len(t, explained.GetChecks(), 4)
 	explained.Checks = nil
 	require.True(t, proto.Equal(plain, explained), "explaining changes nothing")
-	require.Empty(t, plain.GetVictims()[0].GetUid())
+	s.Show(false, true)
+	require.Empty(t, ask(t, s, step+`}`).GetReclaim().GetVictims()[0].GetUid())
 	require.Equal(t, "gang", plain.GetPlugins()[0].GetPlugin())
 	require.Equal(t, apportionv1.Vote_VOTE_PERMIT, plain.GetPlugins()[0].GetVote())
 }
@@ -277,7 +278,8 @@ func TestTheEnqueueActionAdmitsInItsOwnOrder(t *testing.T) {
 		require.Equal(t, "event.admit.jobs", errorInfo(t, failed).GetMetadata()["field"])
 	}
 	require.Equal(t, apportionv1.JobPhase_JOB_PHASE_PENDING, ask(t, s, `inspect { jobs: true }`).GetInspect().GetJobs()[1].GetPhase(), "none is admitted")
-	all := ask(t, s, `enqueue { omit_names: true }`).GetEnqueue().GetJobs()
+	s.Show(false, true)
+	all := ask(t, s, `enqueue {}`).GetEnqueue().GetJobs()
 	require.Len(t, all, 4)
 	require.Empty(t, all[0].GetUid())
 }

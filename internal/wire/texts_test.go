@@ -50,12 +50,12 @@ jobs { uid: "wait" queue: "small" min_available: 1 min_resources { dimensions: 0
 		`reclaim { claimant { names: "w0" } explain: true }`, `nodes { tasks { names: "w0" } explain: true }`, `shares {}`,
 		`explain { jobs { names: "wait" } }`,
 	} {
-		s.Texts(false)
+		s.Show(false, false)
 		plain := ask(t, s, step)
 		require.Nil(t, plain.GetError(), step)
 		eachReason(plain.ProtoReflect(), func(r *apportionv1.Reason) { require.Empty(t, r.GetText(), step) })
 
-		s.Texts(true)
+		s.Show(true, false)
 		told := ask(t, s, step)
 		reasons := 0
 		eachReason(told.ProtoReflect(), func(r *apportionv1.Reason) {
@@ -79,21 +79,21 @@ func TestTextsCountTowardsTheLimitOfAnswers(t *testing.T) {
 	s := open(t, snapshot, policy)
 	require.Nil(t, ask(t, s, `enqueue {}`).GetError())
 	without := s.AnswerBytes()
-	s.Texts(true)
+	s.Show(true, false)
 	texts := 0
 	eachReason(ask(t, s, `enqueue {}`).ProtoReflect(), func(r *apportionv1.Reason) { texts += len(r.GetText()) })
 	require.Greater(t, texts, 1000)
 	require.GreaterOrEqual(t, s.AnswerBytes(), without+texts)
 
 	s = open(t, snapshot, policy, wire.Options{AnswerBytes: without + texts/2})
-	s.Texts(true)
+	s.Show(true, false)
 	require.Equal(t, "ANSWER_TOO_LARGE", errorInfo(t, ask(t, s, `enqueue {}`).GetError()).GetReason())
 }
 
 func TestTextsNameQueuesAsAChangeLeftThem(t *testing.T) {
 	s := open(t, `dimensions: "cpu" queues { name: "q" } jobs { uid: "a" queue: "q" min_resources { dimensions: 0 amounts: 3000 } }`,
 		`tiers { plugins { proportion {} } }`)
-	s.Texts(true)
+	s.Show(true, false)
 	answers, err := s.DoAll([]*apportionv1.Step{
 		parse(t, &apportionv1.Step{}, `enqueue {}`),
 		parse(t, &apportionv1.Step{}, `event { change { queues { name: "new" state: QUEUE_STATE_CLOSED } } }`),

@@ -55,7 +55,6 @@ type victimsStep interface {
 	GetCandidates() *apportionv1.Selector
 	GetEligibleOnly() bool
 	GetExplain() bool
-	GetOmitNames() bool
 }
 
 func (s *Session) reclaim(q *apportionv1.ReclaimStep) (*apportionv1.Answer, error) {
@@ -81,14 +80,13 @@ type hunt struct {
 	claimant   model.TaskID
 	room       policy.Room
 	by         engine.Victims
-	omitNames  bool
 	candidates []model.TaskID
 	// left are the candidates that were left out beforehand, with the reason.
 	left []policy.Check
 }
 
 func (s *Session) victims(q victimsStep, by engine.Victims) (*apportionv1.VictimsAnswer, error) {
-	h := hunt{by: by, omitNames: q.GetOmitNames()}
+	h := hunt{by: by}
 	var faults model.Error
 	if n, tasks := selected(q.GetCandidates(), 0), s.engine.View().Tasks.Len(); n > tasks {
 		return nil, faultAt("candidates", "%d candidates are more than there are tasks (%d)", n, tasks)
@@ -204,7 +202,7 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 	for i, t := range choice.Victims {
 		s.engine.View().Yield(i)
 		taken[t] = struct{}{}
-		answer.Victims = append(answer.Victims, &apportionv1.Victim{Task: uint32(t), Uid: s.taskName(t, h.omitNames)})
+		answer.Victims = append(answer.Victims, &apportionv1.Victim{Task: uint32(t), Uid: s.taskName(t)})
 		if s.out.left -= messageBytes; s.out.left < 0 {
 			return nil, s.out.tooLarge("candidates")
 		}
@@ -217,7 +215,7 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 	}
 	for _, spared := range s.spared(h, choice, taken) {
 		answer.SparedTasks = append(answer.SparedTasks, &apportionv1.Spared{
-			Task: uint32(spared.Task), Uid: s.taskName(spared.Task, h.omitNames), Reasons: s.out.reasonList([]policy.Reason{spared.Reason}),
+			Task: uint32(spared.Task), Uid: s.taskName(spared.Task), Reasons: s.out.reasonList([]policy.Reason{spared.Reason}),
 		})
 		if s.out.left -= messageBytes; s.out.left < 0 {
 			return nil, s.out.tooLarge("candidates")
@@ -281,8 +279,8 @@ func (s *Session) spared(h *hunt, choice *engine.Choice, taken map[model.TaskID]
 }
 
 // taskName returns the displayed identifier of a task, unless names are omitted.
-func (s *Session) taskName(t model.TaskID, omit bool) string {
-	if omit {
+func (s *Session) taskName(t model.TaskID) string {
+	if s.omitNames {
 		return ""
 	}
 	name := s.engine.View().TaskKey(t)

@@ -33,6 +33,8 @@ type Entry struct {
 	SnapshotDigest string `json:"snapshot_digest,omitempty"`
 	// Texts is true if the reasons in the answers have texts; for a session it is set in its opening.
 	Texts bool `json:"texts,omitempty"`
+	// OmitNames is true if the answers have no names beside positions, as Texts.
+	OmitNames bool `json:"omit_names,omitempty"`
 	// Restricted is true if the caller may see only its own queues: Owned, and those below these. The answers contain what it was sent.
 	Restricted bool     `json:"restricted,omitempty"`
 	Owned      []string `json:"owned,omitempty"`

@@ -140,7 +140,7 @@ func (l *Log) Observe(ctx context.Context, d *service.Decision) {
 	e := &Entry{
 		Time: d.Began, Method: d.Method, Identity: service.IdentityOf(ctx), Scheduler: d.Scheduler, Sent: d.Sent, Batch: d.Batch,
 		End: d.Last, EngineVersion: engine.Version, PolicyName: d.PolicyName, PolicyDigest: d.Basis.GetPolicyDigest(),
-		SnapshotDigest: d.Snapshot.Digest, Texts: d.Texts, Seconds: d.Took.Seconds(),
+		SnapshotDigest: d.Snapshot.Digest, Texts: d.Texts, OmitNames: d.OmitNames, Seconds: d.Took.Seconds(),
 		Restricted: d.Restricted, Owned: d.Owned,
 	}
 	if e.Time.IsZero() {
@@ -355,7 +355,7 @@ func (l *Log) messages(e *Entry, d *service.Decision) (err error) {
 		e.Masked, e.Sent, e.Owned = true, nil, nil
 	}
 	if l.options.Settings.Questions == setting.QuestionsDigest {
-		e.StepsDigest, err = digestOf(append(wire.Happening(events), wire.WithEdits(edits, steps)...))
+		e.StepsDigest, err = digestOf(append(wire.Since(events, edits), steps...))
 	} else if e.Events, err = rawAll(events); err == nil {
 		if e.Edits, err = rawAll(edits); err != nil {
 			return err

@@ -232,7 +232,7 @@ func (r *Replayer) open(e *Entry) (session *wire.Session, why string, fault erro
 	m, policy, why, fault := r.basis(e)
 	if why == "" && fault == nil {
 		if session, fault = wire.Open(m, policy, wire.Options{}); fault == nil {
-			session.Texts(e.Texts)
+			session.Show(e.Texts, e.OmitNames)
 			fault = happened(session, e, prefix)
 		}
 	}

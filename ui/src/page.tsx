@@ -107,12 +107,11 @@ export function useChanged(cluster: Cluster, edits: readonly Edit[]): Changed | 
 }
 
 // Questions that several views ask, so that they are answered once.
-export const sharesSteps: readonly StepJson[] = [{ shares: { omitNames: true } }];
+export const sharesSteps: readonly StepJson[] = [{ shares: {} }];
 // What of it bars and numbers show. An answer to this says nothing of parents and children.
 export const flatSharesSteps: readonly StepJson[] = [{
   shares: {
     fields: ["SHARE_FIELD_GUARANTEE", "SHARE_FIELD_DESERVED", "SHARE_FIELD_ALLOCATED", "SHARE_FIELD_REQUEST", "SHARE_FIELD_REAL_CAPABILITY"],
-    omitNames: true,
   },
 }];
 export const waitingSteps: readonly StepJson[] = [{ explain: { groupsOnly: true } }];

@@ -34,6 +34,7 @@ type Event struct {
 	//	*Event_Evict
 	//	*Event_Status
 	//	*Event_Change
+	//	*Event_Edit
 	Event         isEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -121,6 +122,15 @@ func (x *Event) GetChange() *Change {
 	return nil
 }
 
+func (x *Event) GetEdit() *Edits {
+	if x != nil {
+		if x, ok := x.Event.(*Event_Edit); ok {
+			return x.Edit
+		}
+	}
+	return nil
+}
+
 type isEvent_Event interface {
 	isEvent_Event()
 }
@@ -150,6 +160,11 @@ type Event_Change struct {
 	Change *Change `protobuf:"bytes,5,opt,name=change,proto3,oneof"`
 }
 
+type Event_Edit struct {
+	// Single settings were changed.
+	Edit *Edits `protobuf:"bytes,6,opt,name=edit,proto3,oneof"`
+}
+
 func (*Event_Admit) isEvent_Event() {}
 
 func (*Event_Place) isEvent_Event() {}
@@ -159,6 +174,54 @@ func (*Event_Evict) isEvent_Event() {}
 func (*Event_Status) isEvent_Event() {}
 
 func (*Event_Change) isEvent_Event() {}
+
+func (*Event_Edit) isEvent_Event() {}
+
+// Edits changes settings of objects of the present state; nodes that it adds follow the existing ones.
+type Edits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In this order, at most 1000. An object that an edit removes has no other edits.
+	Edits         []*Edit `protobuf:"bytes,1,rep,name=edits,proto3" json:"edits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Edits) Reset() {
+	*x = Edits{}
+	mi := &file_apportion_v1_event_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Edits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Edits) ProtoMessage() {}
+
+func (x *Edits) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_event_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Edits.ProtoReflect.Descriptor instead.
+func (*Edits) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_event_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Edits) GetEdits() []*Edit {
+	if x != nil {
+		return x.Edits
+	}
+	return nil
+}
 
 // Admission admits pending jobs without asking, because the scheduler has decided: every plugin books them, and they become INQUEUE. A job
 // that is not pending is an error.
@@ -172,7 +235,7 @@ type Admission struct {
 
 func (x *Admission) Reset() {
 	*x = Admission{}
-	mi := &file_apportion_v1_event_proto_msgTypes[1]
+	mi := &file_apportion_v1_event_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -184,7 +247,7 @@ func (x *Admission) String() string {
 func (*Admission) ProtoMessage() {}
 
 func (x *Admission) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_event_proto_msgTypes[1]
+	mi := &file_apportion_v1_event_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -197,7 +260,7 @@ func (x *Admission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admission.ProtoReflect.Descriptor instead.
 func (*Admission) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_event_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_event_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Admission) GetJobs() *Selector {
@@ -220,7 +283,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_apportion_v1_event_proto_msgTypes[2]
+	mi := &file_apportion_v1_event_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -232,7 +295,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_event_proto_msgTypes[2]
+	mi := &file_apportion_v1_event_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -245,7 +308,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_event_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_event_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Placement) GetTasks() *Selector {
@@ -276,7 +339,7 @@ type Eviction struct {
 
 func (x *Eviction) Reset() {
 	*x = Eviction{}
-	mi := &file_apportion_v1_event_proto_msgTypes[3]
+	mi := &file_apportion_v1_event_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -288,7 +351,7 @@ func (x *Eviction) String() string {
 func (*Eviction) ProtoMessage() {}
 
 func (x *Eviction) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_event_proto_msgTypes[3]
+	mi := &file_apportion_v1_event_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -301,7 +364,7 @@ func (x *Eviction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Eviction.ProtoReflect.Descriptor instead.
 func (*Eviction) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_event_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_event_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Eviction) GetTasks() *Selector {
@@ -332,7 +395,7 @@ type StatusChange struct {
 
 func (x *StatusChange) Reset() {
 	*x = StatusChange{}
-	mi := &file_apportion_v1_event_proto_msgTypes[4]
+	mi := &file_apportion_v1_event_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +407,7 @@ func (x *StatusChange) String() string {
 func (*StatusChange) ProtoMessage() {}
 
 func (x *StatusChange) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_event_proto_msgTypes[4]
+	mi := &file_apportion_v1_event_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +420,7 @@ func (x *StatusChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusChange.ProtoReflect.Descriptor instead.
 func (*StatusChange) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_event_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_event_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StatusChange) GetTasks() *Selector {
@@ -378,14 +441,17 @@ var File_apportion_v1_event_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x18apportion/v1/event.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x1bapportion/v1/selector.proto\x1a\x1bapportion/v1/snapshot.proto\"\x88\x02\n" +
+	"\x18apportion/v1/event.proto\x12\fapportion.v1\x1a\x19apportion/v1/change.proto\x1a\x17apportion/v1/edit.proto\x1a\x1bapportion/v1/selector.proto\x1a\x1bapportion/v1/snapshot.proto\"\xb3\x02\n" +
 	"\x05Event\x12/\n" +
 	"\x05admit\x18\x01 \x01(\v2\x17.apportion.v1.AdmissionH\x00R\x05admit\x12/\n" +
 	"\x05place\x18\x02 \x01(\v2\x17.apportion.v1.PlacementH\x00R\x05place\x12.\n" +
 	"\x05evict\x18\x03 \x01(\v2\x16.apportion.v1.EvictionH\x00R\x05evict\x124\n" +
 	"\x06status\x18\x04 \x01(\v2\x1a.apportion.v1.StatusChangeH\x00R\x06status\x12.\n" +
-	"\x06change\x18\x05 \x01(\v2\x14.apportion.v1.ChangeH\x00R\x06changeB\a\n" +
-	"\x05event\"7\n" +
+	"\x06change\x18\x05 \x01(\v2\x14.apportion.v1.ChangeH\x00R\x06change\x12)\n" +
+	"\x04edit\x18\x06 \x01(\v2\x13.apportion.v1.EditsH\x00R\x04editB\a\n" +
+	"\x05event\"1\n" +
+	"\x05Edits\x12(\n" +
+	"\x05edits\x18\x01 \x03(\v2\x12.apportion.v1.EditR\x05edits\"7\n" +
 	"\tAdmission\x12*\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\"g\n" +
 	"\tPlacement\x12,\n" +
@@ -411,35 +477,39 @@ func file_apportion_v1_event_proto_rawDescGZIP() []byte {
 	return file_apportion_v1_event_proto_rawDescData
 }
 
-var file_apportion_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_apportion_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_apportion_v1_event_proto_goTypes = []any{
 	(*Event)(nil),        // 0: apportion.v1.Event
-	(*Admission)(nil),    // 1: apportion.v1.Admission
-	(*Placement)(nil),    // 2: apportion.v1.Placement
-	(*Eviction)(nil),     // 3: apportion.v1.Eviction
-	(*StatusChange)(nil), // 4: apportion.v1.StatusChange
-	(*Change)(nil),       // 5: apportion.v1.Change
-	(*Selector)(nil),     // 6: apportion.v1.Selector
-	(TaskStatus)(0),      // 7: apportion.v1.TaskStatus
+	(*Edits)(nil),        // 1: apportion.v1.Edits
+	(*Admission)(nil),    // 2: apportion.v1.Admission
+	(*Placement)(nil),    // 3: apportion.v1.Placement
+	(*Eviction)(nil),     // 4: apportion.v1.Eviction
+	(*StatusChange)(nil), // 5: apportion.v1.StatusChange
+	(*Change)(nil),       // 6: apportion.v1.Change
+	(*Edit)(nil),         // 7: apportion.v1.Edit
+	(*Selector)(nil),     // 8: apportion.v1.Selector
+	(TaskStatus)(0),      // 9: apportion.v1.TaskStatus
 }
 var file_apportion_v1_event_proto_depIdxs = []int32{
-	1,  // 0: apportion.v1.Event.admit:type_name -> apportion.v1.Admission
-	2,  // 1: apportion.v1.Event.place:type_name -> apportion.v1.Placement
-	3,  // 2: apportion.v1.Event.evict:type_name -> apportion.v1.Eviction
-	4,  // 3: apportion.v1.Event.status:type_name -> apportion.v1.StatusChange
-	5,  // 4: apportion.v1.Event.change:type_name -> apportion.v1.Change
-	6,  // 5: apportion.v1.Admission.jobs:type_name -> apportion.v1.Selector
-	6,  // 6: apportion.v1.Placement.tasks:type_name -> apportion.v1.Selector
-	6,  // 7: apportion.v1.Placement.nodes:type_name -> apportion.v1.Selector
-	6,  // 8: apportion.v1.Eviction.tasks:type_name -> apportion.v1.Selector
-	7,  // 9: apportion.v1.Eviction.status:type_name -> apportion.v1.TaskStatus
-	6,  // 10: apportion.v1.StatusChange.tasks:type_name -> apportion.v1.Selector
-	7,  // 11: apportion.v1.StatusChange.status:type_name -> apportion.v1.TaskStatus
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	2,  // 0: apportion.v1.Event.admit:type_name -> apportion.v1.Admission
+	3,  // 1: apportion.v1.Event.place:type_name -> apportion.v1.Placement
+	4,  // 2: apportion.v1.Event.evict:type_name -> apportion.v1.Eviction
+	5,  // 3: apportion.v1.Event.status:type_name -> apportion.v1.StatusChange
+	6,  // 4: apportion.v1.Event.change:type_name -> apportion.v1.Change
+	1,  // 5: apportion.v1.Event.edit:type_name -> apportion.v1.Edits
+	7,  // 6: apportion.v1.Edits.edits:type_name -> apportion.v1.Edit
+	8,  // 7: apportion.v1.Admission.jobs:type_name -> apportion.v1.Selector
+	8,  // 8: apportion.v1.Placement.tasks:type_name -> apportion.v1.Selector
+	8,  // 9: apportion.v1.Placement.nodes:type_name -> apportion.v1.Selector
+	8,  // 10: apportion.v1.Eviction.tasks:type_name -> apportion.v1.Selector
+	9,  // 11: apportion.v1.Eviction.status:type_name -> apportion.v1.TaskStatus
+	8,  // 12: apportion.v1.StatusChange.tasks:type_name -> apportion.v1.Selector
+	9,  // 13: apportion.v1.StatusChange.status:type_name -> apportion.v1.TaskStatus
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_event_proto_init() }
@@ -448,6 +518,7 @@ func file_apportion_v1_event_proto_init() {
 		return
 	}
 	file_apportion_v1_change_proto_init()
+	file_apportion_v1_edit_proto_init()
 	file_apportion_v1_selector_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_event_proto_msgTypes[0].OneofWrappers = []any{
@@ -456,6 +527,7 @@ func file_apportion_v1_event_proto_init() {
 		(*Event_Evict)(nil),
 		(*Event_Status)(nil),
 		(*Event_Change)(nil),
+		(*Event_Edit)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -463,7 +535,7 @@ func file_apportion_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_event_proto_rawDesc), len(file_apportion_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

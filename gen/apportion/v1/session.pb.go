@@ -46,9 +46,11 @@ type Input struct {
 	Events []*Event `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`
 	// Adds a text to every reason in the answers. Each text adds about 100 bytes, which count towards the size limit of answers.
 	Texts bool `protobuf:"varint,6,opt,name=texts,proto3" json:"texts,omitempty"`
-	// Edits of the state after `events`, as an `edit` step makes them: every question is about the result, which is not stored. The digest
+	// Edits of the state after `events`, as an event `edit` after them: every question is about the result, which is not stored. The digest
 	// in the basis is that of the snapshot without them.
-	Edits         []*Edit `protobuf:"bytes,8,rep,name=edits,proto3" json:"edits,omitempty"`
+	Edits []*Edit `protobuf:"bytes,8,rep,name=edits,proto3" json:"edits,omitempty"`
+	// Omits uids and names beside positions from the answers about jobs and victims, shares, plans, remedies and forecasts; texts keep them.
+	OmitNames     bool `protobuf:"varint,9,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -161,6 +163,13 @@ func (x *Input) GetEdits() []*Edit {
 		return x.Edits
 	}
 	return nil
+}
+
+func (x *Input) GetOmitNames() bool {
+	if x != nil {
+		return x.OmitNames
+	}
+	return false
 }
 
 type isInput_Source interface {
@@ -600,7 +609,7 @@ var File_apportion_v1_session_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x17apportion/v1/edit.proto\x1a\x18apportion/v1/event.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\xe1\x02\n" +
+	"\x1aapportion/v1/session.proto\x12\fapportion.v1\x1a\x19apportion/v1/answer.proto\x1a\x17apportion/v1/edit.proto\x1a\x18apportion/v1/event.proto\x1a\x19apportion/v1/policy.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17apportion/v1/step.proto\"\x80\x03\n" +
 	"\x05Input\x124\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x16.apportion.v1.SnapshotH\x00R\bsnapshot\x12)\n" +
 	"\x0fsnapshot_digest\x18\x02 \x01(\tH\x00R\x0esnapshotDigest\x12%\n" +
@@ -610,7 +619,9 @@ const file_apportion_v1_session_proto_rawDesc = "" +
 	"policyName\x12+\n" +
 	"\x06events\x18\x05 \x03(\v2\x13.apportion.v1.EventR\x06events\x12\x14\n" +
 	"\x05texts\x18\x06 \x01(\bR\x05texts\x12(\n" +
-	"\x05edits\x18\b \x03(\v2\x12.apportion.v1.EditR\x05editsB\b\n" +
+	"\x05edits\x18\b \x03(\v2\x12.apportion.v1.EditR\x05edits\x12\x1d\n" +
+	"\n" +
+	"omit_names\x18\t \x01(\bR\tomitNamesB\b\n" +
 	"\x06sourceB\x06\n" +
 	"\x04rule\"[\n" +
 	"\fUploadHeader\x12\x16\n" +

@@ -64,6 +64,16 @@ func (m *Input) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i -= size
 	}
+	if m.OmitNames {
+		i--
+		if m.OmitNames {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x48
+	}
 	if len(m.Edits) > 0 {
 		for iNdEx := len(m.Edits) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Edits[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -556,6 +566,9 @@ func (m *Input) SizeVT() (n int) {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.OmitNames {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n

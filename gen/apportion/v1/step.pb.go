@@ -368,7 +368,6 @@ type Step struct {
 	//	*Step_Remedies
 	//	*Step_Evictable
 	//	*Step_Forecast
-	//	*Step_Edit
 	Step          isStep_Step `protobuf_oneof:"step"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -573,15 +572,6 @@ func (x *Step) GetForecast() *ForecastStep {
 	return nil
 }
 
-func (x *Step) GetEdit() *EditStep {
-	if x != nil {
-		if x, ok := x.Step.(*Step_Edit); ok {
-			return x.Edit
-		}
-	}
-	return nil
-}
-
 type isStep_Step interface {
 	isStep_Step()
 }
@@ -637,8 +627,8 @@ type Step_Inspect struct {
 }
 
 type Step_Event struct {
-	// Something happens. As if a new scheduling session were opened on the result, if it is a change: tasks that it does not set or update
-	// keep their status and node, jobs that it does not set their phase, and dimensions that it adds follow the existing ones.
+	// Something happens. After a change or edits it is as if a new scheduling session were opened on the result: tasks that these do not set
+	// or update keep their status and node, jobs that they do not set their phase, and dimensions that they add follow the existing ones.
 	Event *Event `protobuf:"bytes,11,opt,name=event,proto3,oneof"`
 }
 
@@ -677,11 +667,6 @@ type Step_Forecast struct {
 	Forecast *ForecastStep `protobuf:"bytes,18,opt,name=forecast,proto3,oneof"`
 }
 
-type Step_Edit struct {
-	// Changes single settings of the snapshot.
-	Edit *EditStep `protobuf:"bytes,19,opt,name=edit,proto3,oneof"`
-}
-
 func (*Step_Shares) isStep_Step() {}
 
 func (*Step_Jobs) isStep_Step() {}
@@ -717,8 +702,6 @@ func (*Step_Remedies) isStep_Step() {}
 func (*Step_Evictable) isStep_Step() {}
 
 func (*Step_Forecast) isStep_Step() {}
-
-func (*Step_Edit) isStep_Step() {}
 
 // Explain requests the derivation of the selected items. An absent selection explains everything of the step. Without this message nothing
 // is explained, at no cost.
@@ -797,9 +780,7 @@ type SharesStep struct {
 	// Adds the tree of hierarchical DRF.
 	Tree bool `protobuf:"varint,4,opt,name=tree,proto3" json:"tree,omitempty"`
 	// Adds the derivation of shares. Absent: nothing is explained.
-	Explain *Explain `protobuf:"bytes,5,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Omits names from the answer; indices identify.
-	OmitNames     bool `protobuf:"varint,6,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	Explain       *Explain `protobuf:"bytes,5,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -869,20 +850,11 @@ func (x *SharesStep) GetExplain() *Explain {
 	return nil
 }
 
-func (x *SharesStep) GetOmitNames() bool {
-	if x != nil {
-		return x.OmitNames
-	}
-	return false
-}
-
 // JobsStep asks whether jobs are valid, ready, pipelined and starving.
 type JobsStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent: all jobs.
-	Jobs *Selector `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
-	// Omits uids from the answer; indices identify.
-	OmitNames     bool `protobuf:"varint,2,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	Jobs          *Selector `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -924,22 +896,13 @@ func (x *JobsStep) GetJobs() *Selector {
 	return nil
 }
 
-func (x *JobsStep) GetOmitNames() bool {
-	if x != nil {
-		return x.OmitNames
-	}
-	return false
-}
-
 // EnqueueStep asks which jobs may enter. Each permit affects the decision about the next job.
 type EnqueueStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In this order. Absent: all jobs, in index order (VOTES) or in the action's order (ACTION).
 	Jobs *Selector `protobuf:"bytes,1,opt,name=jobs,proto3" json:"jobs,omitempty"`
 	// Unspecified: votes.
-	Mode EnqueueMode `protobuf:"varint,2,opt,name=mode,proto3,enum=apportion.v1.EnqueueMode" json:"mode,omitempty"`
-	// Omits uids from the answer, and sentences about jobs of Kueue; indices identify.
-	OmitNames     bool `protobuf:"varint,3,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	Mode          EnqueueMode `protobuf:"varint,2,opt,name=mode,proto3,enum=apportion.v1.EnqueueMode" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -986,13 +949,6 @@ func (x *EnqueueStep) GetMode() EnqueueMode {
 		return x.Mode
 	}
 	return EnqueueMode_ENQUEUE_MODE_UNSPECIFIED
-}
-
-func (x *EnqueueStep) GetOmitNames() bool {
-	if x != nil {
-		return x.OmitNames
-	}
-	return false
 }
 
 // AllocatableStep asks whether the queues of these tasks may use that much more.
@@ -1146,8 +1102,6 @@ type ReclaimStep struct {
 	EligibleOnly bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
 	// Adds every check of every plugin.
 	Explain bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Omits uids from the answer; numbers identify.
-	OmitNames bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	// Where the claimant is to be placed. Only policies that reclaim by plans use it.
 	Room ClaimRoom `protobuf:"varint,6,opt,name=room,proto3,enum=apportion.v1.ClaimRoom" json:"room,omitempty"`
 	// The one node of CLAIM_ROOM_NODE; absent otherwise.
@@ -1214,13 +1168,6 @@ func (x *ReclaimStep) GetExplain() bool {
 	return false
 }
 
-func (x *ReclaimStep) GetOmitNames() bool {
-	if x != nil {
-		return x.OmitNames
-	}
-	return false
-}
-
 func (x *ReclaimStep) GetRoom() ClaimRoom {
 	if x != nil {
 		return x.Room
@@ -1248,9 +1195,7 @@ type PreemptStep struct {
 	// claimant is), or belong to another queue or to the claimant's own job.
 	EligibleOnly bool `protobuf:"varint,3,opt,name=eligible_only,json=eligibleOnly,proto3" json:"eligible_only,omitempty"`
 	// Adds every check of every plugin.
-	Explain bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Omits uids from the answer; numbers identify.
-	OmitNames     bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	Explain       bool `protobuf:"varint,4,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1309,13 +1254,6 @@ func (x *PreemptStep) GetEligibleOnly() bool {
 func (x *PreemptStep) GetExplain() bool {
 	if x != nil {
 		return x.Explain
-	}
-	return false
-}
-
-func (x *PreemptStep) GetOmitNames() bool {
-	if x != nil {
-		return x.OmitNames
 	}
 	return false
 }
@@ -1767,53 +1705,6 @@ func (x *InspectStep) GetOf() *Selector {
 	return nil
 }
 
-// EditStep makes edits of the current state, all or none, as if a new scheduling session were opened on the result. Each refers to objects
-// of the current state; added nodes follow the existing ones.
-type EditStep struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// In this order, at most 1000. An object that an edit removes has no other edits.
-	Edits         []*Edit `protobuf:"bytes,1,rep,name=edits,proto3" json:"edits,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EditStep) Reset() {
-	*x = EditStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EditStep) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EditStep) ProtoMessage() {}
-
-func (x *EditStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EditStep.ProtoReflect.Descriptor instead.
-func (*EditStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *EditStep) GetEdits() []*Edit {
-	if x != nil {
-		return x.Edits
-	}
-	return nil
-}
-
 // MarkStep sets a mark for `rollback`. Marks are numbered from 0 in the order in which they are set; after a rollback to a mark, the next
 // number follows that mark's. A list of steps can therefore refer to its own marks.
 type MarkStep struct {
@@ -1824,7 +1715,7 @@ type MarkStep struct {
 
 func (x *MarkStep) Reset() {
 	*x = MarkStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[14]
+	mi := &file_apportion_v1_step_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1727,7 @@ func (x *MarkStep) String() string {
 func (*MarkStep) ProtoMessage() {}
 
 func (x *MarkStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[14]
+	mi := &file_apportion_v1_step_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1740,7 @@ func (x *MarkStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkStep.ProtoReflect.Descriptor instead.
 func (*MarkStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{13}
 }
 
 // RollbackStep undoes everything since the mark, including permits. The mark stays valid; later marks are removed.
@@ -1863,7 +1754,7 @@ type RollbackStep struct {
 
 func (x *RollbackStep) Reset() {
 	*x = RollbackStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[15]
+	mi := &file_apportion_v1_step_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1766,7 @@ func (x *RollbackStep) String() string {
 func (*RollbackStep) ProtoMessage() {}
 
 func (x *RollbackStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[15]
+	mi := &file_apportion_v1_step_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +1779,7 @@ func (x *RollbackStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackStep.ProtoReflect.Descriptor instead.
 func (*RollbackStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RollbackStep) GetMark() uint32 {
@@ -1910,16 +1801,14 @@ type PlanStep struct {
 	// How the plan may make room. Unspecified: PLAN_MEANS_ANY.
 	Means PlanMeans `protobuf:"varint,3,opt,name=means,proto3,enum=apportion.v1.PlanMeans" json:"means,omitempty"`
 	// Maximum number of victims. 0: no bound.
-	MaxVictims uint32 `protobuf:"varint,4,opt,name=max_victims,json=maxVictims,proto3" json:"max_victims,omitempty"`
-	// Omits uids and names of nodes from the answer; numbers identify.
-	OmitNames     bool `protobuf:"varint,5,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	MaxVictims    uint32 `protobuf:"varint,4,opt,name=max_victims,json=maxVictims,proto3" json:"max_victims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[16]
+	mi := &file_apportion_v1_step_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1931,7 +1820,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[16]
+	mi := &file_apportion_v1_step_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1944,7 +1833,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PlanStep) GetJob() *Selector {
@@ -1975,13 +1864,6 @@ func (x *PlanStep) GetMaxVictims() uint32 {
 	return 0
 }
 
-func (x *PlanStep) GetOmitNames() bool {
-	if x != nil {
-		return x.OmitNames
-	}
-	return false
-}
-
 // RemediesStep asks for the smallest changes of each kind that make a waiting job run. It changes nothing.
 type RemediesStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1990,16 +1872,14 @@ type RemediesStep struct {
 	// The kinds of edits to try, each by itself. If this and `means` are empty, everything is tried; otherwise what is in one of them.
 	Kinds []EditKind `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=apportion.v1.EditKind" json:"kinds,omitempty"`
 	// The means to try: EDITS are all kinds of edits.
-	Means []RemedyMeans `protobuf:"varint,3,rep,packed,name=means,proto3,enum=apportion.v1.RemedyMeans" json:"means,omitempty"`
-	// Omits uids and names from the answer, except in texts; numbers identify.
-	OmitNames     bool `protobuf:"varint,4,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
+	Means         []RemedyMeans `protobuf:"varint,3,rep,packed,name=means,proto3,enum=apportion.v1.RemedyMeans" json:"means,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RemediesStep) Reset() {
 	*x = RemediesStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[17]
+	mi := &file_apportion_v1_step_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +1891,7 @@ func (x *RemediesStep) String() string {
 func (*RemediesStep) ProtoMessage() {}
 
 func (x *RemediesStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[17]
+	mi := &file_apportion_v1_step_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +1904,7 @@ func (x *RemediesStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemediesStep.ProtoReflect.Descriptor instead.
 func (*RemediesStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RemediesStep) GetJob() *Selector {
@@ -2046,13 +1926,6 @@ func (x *RemediesStep) GetMeans() []RemedyMeans {
 		return x.Means
 	}
 	return nil
-}
-
-func (x *RemediesStep) GetOmitNames() bool {
-	if x != nil {
-		return x.OmitNames
-	}
-	return false
 }
 
 // ForecastStep asks when a waiting job starts, by chance. It changes nothing. Equal questions have equal answers.
@@ -2077,8 +1950,6 @@ type ForecastStep struct {
 	Horizon uint32 `protobuf:"varint,8,opt,name=horizon,proto3" json:"horizon,omitempty"`
 	// The least number of seconds between two rounds of decisions. 0: 60.
 	Pause uint32 `protobuf:"varint,9,opt,name=pause,proto3" json:"pause,omitempty"`
-	// Omits uids from the answer, except in texts; numbers identify.
-	OmitNames bool `protobuf:"varint,10,opt,name=omit_names,json=omitNames,proto3" json:"omit_names,omitempty"`
 	// Name of a snapshot whose past jobs the server knows: from the ledger of the cluster that it follows. They are used in place of `past`, which
 	// is absent then. Jobs of queues that the snapshot does not have are left out.
 	Remembered    string `protobuf:"bytes,11,opt,name=remembered,proto3" json:"remembered,omitempty"`
@@ -2088,7 +1959,7 @@ type ForecastStep struct {
 
 func (x *ForecastStep) Reset() {
 	*x = ForecastStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +1971,7 @@ func (x *ForecastStep) String() string {
 func (*ForecastStep) ProtoMessage() {}
 
 func (x *ForecastStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[18]
+	mi := &file_apportion_v1_step_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +1984,7 @@ func (x *ForecastStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForecastStep.ProtoReflect.Descriptor instead.
 func (*ForecastStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ForecastStep) GetJob() *Selector {
@@ -2179,13 +2050,6 @@ func (x *ForecastStep) GetPause() uint32 {
 	return 0
 }
 
-func (x *ForecastStep) GetOmitNames() bool {
-	if x != nil {
-		return x.OmitNames
-	}
-	return false
-}
-
 func (x *ForecastStep) GetRemembered() string {
 	if x != nil {
 		return x.Remembered
@@ -2209,7 +2073,7 @@ type ExplainStep struct {
 
 func (x *ExplainStep) Reset() {
 	*x = ExplainStep{}
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2085,7 @@ func (x *ExplainStep) String() string {
 func (*ExplainStep) ProtoMessage() {}
 
 func (x *ExplainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[19]
+	mi := &file_apportion_v1_step_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2098,7 @@ func (x *ExplainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainStep.ProtoReflect.Descriptor instead.
 func (*ExplainStep) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExplainStep) GetJobs() *Selector {
@@ -2277,7 +2141,7 @@ type PendingFilter struct {
 
 func (x *PendingFilter) Reset() {
 	*x = PendingFilter{}
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2153,7 @@ func (x *PendingFilter) String() string {
 func (*PendingFilter) ProtoMessage() {}
 
 func (x *PendingFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_step_proto_msgTypes[20]
+	mi := &file_apportion_v1_step_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2166,7 @@ func (x *PendingFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingFilter.ProtoReflect.Descriptor instead.
 func (*PendingFilter) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_step_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_step_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PendingFilter) GetQueues() *Selector {
@@ -2344,7 +2208,7 @@ var File_apportion_v1_step_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_step_proto_rawDesc = "" +
 	"\n" +
-	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x17apportion/v1/edit.proto\x1a\x18apportion/v1/event.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\"\x8a\b\n" +
+	"\x17apportion/v1/step.proto\x12\fapportion.v1\x1a\x17apportion/v1/edit.proto\x1a\x18apportion/v1/event.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/selector.proto\"\xdc\a\n" +
 	"\x04Step\x122\n" +
 	"\x06shares\x18\x01 \x01(\v2\x18.apportion.v1.SharesStepH\x00R\x06shares\x12,\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.JobsStepH\x00R\x04jobs\x125\n" +
@@ -2366,31 +2230,24 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x04plan\x18\x0f \x01(\v2\x16.apportion.v1.PlanStepH\x00R\x04plan\x128\n" +
 	"\bremedies\x18\x10 \x01(\v2\x1a.apportion.v1.RemediesStepH\x00R\bremedies\x12;\n" +
 	"\tevictable\x18\x11 \x01(\v2\x1b.apportion.v1.EvictableStepH\x00R\tevictable\x128\n" +
-	"\bforecast\x18\x12 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecast\x12,\n" +
-	"\x04edit\x18\x13 \x01(\v2\x16.apportion.v1.EditStepH\x00R\x04editB\x06\n" +
+	"\bforecast\x18\x12 \x01(\v2\x1a.apportion.v1.ForecastStepH\x00R\bforecastB\x06\n" +
 	"\x04step\"\x93\x01\n" +
 	"\aExplain\x12.\n" +
 	"\x06queues\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x06queues\x12*\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x12,\n" +
-	"\x05tasks\x18\x03 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\"\xfe\x01\n" +
+	"\x05tasks\x18\x03 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\"\xdf\x01\n" +
 	"\n" +
 	"SharesStep\x12.\n" +
 	"\x06queues\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x06queues\x12*\n" +
 	"\x04jobs\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x120\n" +
 	"\x06fields\x18\x03 \x03(\x0e2\x18.apportion.v1.ShareFieldR\x06fields\x12\x12\n" +
 	"\x04tree\x18\x04 \x01(\bR\x04tree\x12/\n" +
-	"\aexplain\x18\x05 \x01(\v2\x15.apportion.v1.ExplainR\aexplain\x12\x1d\n" +
-	"\n" +
-	"omit_names\x18\x06 \x01(\bR\tomitNames\"U\n" +
+	"\aexplain\x18\x05 \x01(\v2\x15.apportion.v1.ExplainR\aexplain\"6\n" +
 	"\bJobsStep\x12*\n" +
-	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x12\x1d\n" +
-	"\n" +
-	"omit_names\x18\x02 \x01(\bR\tomitNames\"\x87\x01\n" +
+	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\"h\n" +
 	"\vEnqueueStep\x12*\n" +
 	"\x04jobs\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x04jobs\x12-\n" +
-	"\x04mode\x18\x02 \x01(\x0e2\x19.apportion.v1.EnqueueModeR\x04mode\x12\x1d\n" +
-	"\n" +
-	"omit_names\x18\x03 \x01(\bR\tomitNames\"\xa5\x01\n" +
+	"\x04mode\x18\x02 \x01(\x0e2\x19.apportion.v1.EnqueueModeR\x04mode\"\xa5\x01\n" +
 	"\x0fAllocatableStep\x12,\n" +
 	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12\x18\n" +
 	"\ajointly\x18\x02 \x01(\bR\ajointly\x120\n" +
@@ -2399,27 +2256,23 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x0ePreemptiveStep\x12,\n" +
 	"\x05tasks\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12\x18\n" +
 	"\ajointly\x18\x02 \x01(\bR\ajointly\x12\x18\n" +
-	"\aexplain\x18\x03 \x01(\bR\aexplain\"\xb0\x02\n" +
+	"\aexplain\x18\x03 \x01(\bR\aexplain\"\x91\x02\n" +
 	"\vReclaimStep\x122\n" +
 	"\bclaimant\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\bclaimant\x126\n" +
 	"\n" +
 	"candidates\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\n" +
 	"candidates\x12#\n" +
 	"\religible_only\x18\x03 \x01(\bR\feligibleOnly\x12\x18\n" +
-	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1d\n" +
-	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\x12+\n" +
+	"\aexplain\x18\x04 \x01(\bR\aexplain\x12+\n" +
 	"\x04room\x18\x06 \x01(\x0e2\x17.apportion.v1.ClaimRoomR\x04room\x12*\n" +
-	"\x04node\x18\a \x01(\v2\x16.apportion.v1.SelectorR\x04node\"\xd7\x01\n" +
+	"\x04node\x18\a \x01(\v2\x16.apportion.v1.SelectorR\x04node\"\xb8\x01\n" +
 	"\vPreemptStep\x122\n" +
 	"\bclaimant\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\bclaimant\x126\n" +
 	"\n" +
 	"candidates\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\n" +
 	"candidates\x12#\n" +
 	"\religible_only\x18\x03 \x01(\bR\feligibleOnly\x12\x18\n" +
-	"\aexplain\x18\x04 \x01(\bR\aexplain\x12\x1d\n" +
-	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"\xa2\x01\n" +
+	"\aexplain\x18\x04 \x01(\bR\aexplain\"\xa2\x01\n" +
 	"\rEvictableStep\x124\n" +
 	"\tclaimants\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\tclaimants\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x04R\x05limit\x12\x18\n" +
@@ -2449,27 +2302,21 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\x04jobs\x18\x02 \x01(\bR\x04jobs\x12\x14\n" +
 	"\x05tasks\x18\x03 \x01(\bR\x05tasks\x12\x16\n" +
 	"\x06queues\x18\x04 \x01(\bR\x06queues\x12&\n" +
-	"\x02of\x18\x05 \x01(\v2\x16.apportion.v1.SelectorR\x02of\"4\n" +
-	"\bEditStep\x12(\n" +
-	"\x05edits\x18\x01 \x03(\v2\x12.apportion.v1.EditR\x05edits\"\n" +
+	"\x02of\x18\x05 \x01(\v2\x16.apportion.v1.SelectorR\x02of\"\n" +
 	"\n" +
 	"\bMarkStep\"\"\n" +
 	"\fRollbackStep\x12\x12\n" +
-	"\x04mark\x18\x01 \x01(\rR\x04mark\"\xd1\x01\n" +
+	"\x04mark\x18\x01 \x01(\rR\x04mark\"\xb2\x01\n" +
 	"\bPlanStep\x12(\n" +
 	"\x03job\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x03job\x12,\n" +
 	"\x05tasks\x18\x02 \x01(\v2\x16.apportion.v1.SelectorR\x05tasks\x12-\n" +
 	"\x05means\x18\x03 \x01(\x0e2\x17.apportion.v1.PlanMeansR\x05means\x12\x1f\n" +
 	"\vmax_victims\x18\x04 \x01(\rR\n" +
-	"maxVictims\x12\x1d\n" +
-	"\n" +
-	"omit_names\x18\x05 \x01(\bR\tomitNames\"\xb6\x01\n" +
+	"maxVictims\"\x97\x01\n" +
 	"\fRemediesStep\x12(\n" +
 	"\x03job\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x03job\x12,\n" +
 	"\x05kinds\x18\x02 \x03(\x0e2\x16.apportion.v1.EditKindR\x05kinds\x12/\n" +
-	"\x05means\x18\x03 \x03(\x0e2\x19.apportion.v1.RemedyMeansR\x05means\x12\x1d\n" +
-	"\n" +
-	"omit_names\x18\x04 \x01(\bR\tomitNames\"\xe8\x02\n" +
+	"\x05means\x18\x03 \x03(\x0e2\x19.apportion.v1.RemedyMeansR\x05means\"\xc9\x02\n" +
 	"\fForecastStep\x12(\n" +
 	"\x03job\x18\x01 \x01(\v2\x16.apportion.v1.SelectorR\x03job\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\rR\x04runs\x12\x12\n" +
@@ -2479,10 +2326,7 @@ const file_apportion_v1_step_proto_rawDesc = "" +
 	"\frunning_jobs\x18\x06 \x03(\rR\vrunningJobs\x12,\n" +
 	"\x12started_unix_nanos\x18\a \x03(\x03R\x10startedUnixNanos\x12\x18\n" +
 	"\ahorizon\x18\b \x01(\rR\ahorizon\x12\x14\n" +
-	"\x05pause\x18\t \x01(\rR\x05pause\x12\x1d\n" +
-	"\n" +
-	"omit_names\x18\n" +
-	" \x01(\bR\tomitNames\x12\x1e\n" +
+	"\x05pause\x18\t \x01(\rR\x05pause\x12\x1e\n" +
 	"\n" +
 	"remembered\x18\v \x01(\tR\n" +
 	"remembered\"\x8f\x01\n" +
@@ -2551,7 +2395,7 @@ func file_apportion_v1_step_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_step_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_apportion_v1_step_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_apportion_v1_step_proto_goTypes = []any{
 	(ShareField)(0),         // 0: apportion.v1.ShareField
 	(EnqueueMode)(0),        // 1: apportion.v1.EnqueueMode
@@ -2571,21 +2415,19 @@ var file_apportion_v1_step_proto_goTypes = []any{
 	(*OrderStep)(nil),       // 15: apportion.v1.OrderStep
 	(*NodesStep)(nil),       // 16: apportion.v1.NodesStep
 	(*InspectStep)(nil),     // 17: apportion.v1.InspectStep
-	(*EditStep)(nil),        // 18: apportion.v1.EditStep
-	(*MarkStep)(nil),        // 19: apportion.v1.MarkStep
-	(*RollbackStep)(nil),    // 20: apportion.v1.RollbackStep
-	(*PlanStep)(nil),        // 21: apportion.v1.PlanStep
-	(*RemediesStep)(nil),    // 22: apportion.v1.RemediesStep
-	(*ForecastStep)(nil),    // 23: apportion.v1.ForecastStep
-	(*ExplainStep)(nil),     // 24: apportion.v1.ExplainStep
-	(*PendingFilter)(nil),   // 25: apportion.v1.PendingFilter
-	(*Event)(nil),           // 26: apportion.v1.Event
-	(*Selector)(nil),        // 27: apportion.v1.Selector
-	(*Edit)(nil),            // 28: apportion.v1.Edit
-	(EditKind)(0),           // 29: apportion.v1.EditKind
-	(RemedyMeans)(0),        // 30: apportion.v1.RemedyMeans
-	(*PastJobs)(nil),        // 31: apportion.v1.PastJobs
-	(CheckKind)(0),          // 32: apportion.v1.CheckKind
+	(*MarkStep)(nil),        // 18: apportion.v1.MarkStep
+	(*RollbackStep)(nil),    // 19: apportion.v1.RollbackStep
+	(*PlanStep)(nil),        // 20: apportion.v1.PlanStep
+	(*RemediesStep)(nil),    // 21: apportion.v1.RemediesStep
+	(*ForecastStep)(nil),    // 22: apportion.v1.ForecastStep
+	(*ExplainStep)(nil),     // 23: apportion.v1.ExplainStep
+	(*PendingFilter)(nil),   // 24: apportion.v1.PendingFilter
+	(*Event)(nil),           // 25: apportion.v1.Event
+	(*Selector)(nil),        // 26: apportion.v1.Selector
+	(EditKind)(0),           // 27: apportion.v1.EditKind
+	(RemedyMeans)(0),        // 28: apportion.v1.RemedyMeans
+	(*PastJobs)(nil),        // 29: apportion.v1.PastJobs
+	(CheckKind)(0),          // 30: apportion.v1.CheckKind
 }
 var file_apportion_v1_step_proto_depIdxs = []int32{
 	7,  // 0: apportion.v1.Step.shares:type_name -> apportion.v1.SharesStep
@@ -2598,61 +2440,59 @@ var file_apportion_v1_step_proto_depIdxs = []int32{
 	15, // 7: apportion.v1.Step.order:type_name -> apportion.v1.OrderStep
 	16, // 8: apportion.v1.Step.nodes:type_name -> apportion.v1.NodesStep
 	17, // 9: apportion.v1.Step.inspect:type_name -> apportion.v1.InspectStep
-	26, // 10: apportion.v1.Step.event:type_name -> apportion.v1.Event
-	19, // 11: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
-	20, // 12: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
-	24, // 13: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
-	21, // 14: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
-	22, // 15: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
+	25, // 10: apportion.v1.Step.event:type_name -> apportion.v1.Event
+	18, // 11: apportion.v1.Step.mark:type_name -> apportion.v1.MarkStep
+	19, // 12: apportion.v1.Step.rollback:type_name -> apportion.v1.RollbackStep
+	23, // 13: apportion.v1.Step.explain:type_name -> apportion.v1.ExplainStep
+	20, // 14: apportion.v1.Step.plan:type_name -> apportion.v1.PlanStep
+	21, // 15: apportion.v1.Step.remedies:type_name -> apportion.v1.RemediesStep
 	14, // 16: apportion.v1.Step.evictable:type_name -> apportion.v1.EvictableStep
-	23, // 17: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
-	18, // 18: apportion.v1.Step.edit:type_name -> apportion.v1.EditStep
-	27, // 19: apportion.v1.Explain.queues:type_name -> apportion.v1.Selector
-	27, // 20: apportion.v1.Explain.jobs:type_name -> apportion.v1.Selector
-	27, // 21: apportion.v1.Explain.tasks:type_name -> apportion.v1.Selector
-	27, // 22: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Selector
-	27, // 23: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Selector
-	0,  // 24: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
-	6,  // 25: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
-	27, // 26: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Selector
-	27, // 27: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Selector
-	1,  // 28: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
-	27, // 29: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Selector
-	2,  // 30: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
-	27, // 31: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Selector
-	27, // 32: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Selector
-	27, // 33: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Selector
-	3,  // 34: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
-	27, // 35: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Selector
-	27, // 36: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Selector
-	27, // 37: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Selector
-	27, // 38: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Selector
-	3,  // 39: apportion.v1.EvictableStep.room:type_name -> apportion.v1.ClaimRoom
-	27, // 40: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Selector
-	27, // 41: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Selector
-	27, // 42: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Selector
-	27, // 43: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Selector
-	27, // 44: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Selector
-	27, // 45: apportion.v1.InspectStep.of:type_name -> apportion.v1.Selector
-	28, // 46: apportion.v1.EditStep.edits:type_name -> apportion.v1.Edit
-	27, // 47: apportion.v1.PlanStep.job:type_name -> apportion.v1.Selector
-	27, // 48: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Selector
-	4,  // 49: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
-	27, // 50: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Selector
-	29, // 51: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.EditKind
-	30, // 52: apportion.v1.RemediesStep.means:type_name -> apportion.v1.RemedyMeans
-	27, // 53: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Selector
-	31, // 54: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
-	27, // 55: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Selector
-	25, // 56: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
-	27, // 57: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Selector
-	32, // 58: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
-	27, // 59: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Selector
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	22, // 17: apportion.v1.Step.forecast:type_name -> apportion.v1.ForecastStep
+	26, // 18: apportion.v1.Explain.queues:type_name -> apportion.v1.Selector
+	26, // 19: apportion.v1.Explain.jobs:type_name -> apportion.v1.Selector
+	26, // 20: apportion.v1.Explain.tasks:type_name -> apportion.v1.Selector
+	26, // 21: apportion.v1.SharesStep.queues:type_name -> apportion.v1.Selector
+	26, // 22: apportion.v1.SharesStep.jobs:type_name -> apportion.v1.Selector
+	0,  // 23: apportion.v1.SharesStep.fields:type_name -> apportion.v1.ShareField
+	6,  // 24: apportion.v1.SharesStep.explain:type_name -> apportion.v1.Explain
+	26, // 25: apportion.v1.JobsStep.jobs:type_name -> apportion.v1.Selector
+	26, // 26: apportion.v1.EnqueueStep.jobs:type_name -> apportion.v1.Selector
+	1,  // 27: apportion.v1.EnqueueStep.mode:type_name -> apportion.v1.EnqueueMode
+	26, // 28: apportion.v1.AllocatableStep.tasks:type_name -> apportion.v1.Selector
+	2,  // 29: apportion.v1.AllocatableStep.mode:type_name -> apportion.v1.AccountingMode
+	26, // 30: apportion.v1.PreemptiveStep.tasks:type_name -> apportion.v1.Selector
+	26, // 31: apportion.v1.ReclaimStep.claimant:type_name -> apportion.v1.Selector
+	26, // 32: apportion.v1.ReclaimStep.candidates:type_name -> apportion.v1.Selector
+	3,  // 33: apportion.v1.ReclaimStep.room:type_name -> apportion.v1.ClaimRoom
+	26, // 34: apportion.v1.ReclaimStep.node:type_name -> apportion.v1.Selector
+	26, // 35: apportion.v1.PreemptStep.claimant:type_name -> apportion.v1.Selector
+	26, // 36: apportion.v1.PreemptStep.candidates:type_name -> apportion.v1.Selector
+	26, // 37: apportion.v1.EvictableStep.claimants:type_name -> apportion.v1.Selector
+	3,  // 38: apportion.v1.EvictableStep.room:type_name -> apportion.v1.ClaimRoom
+	26, // 39: apportion.v1.OrderStep.queues:type_name -> apportion.v1.Selector
+	26, // 40: apportion.v1.OrderStep.jobs:type_name -> apportion.v1.Selector
+	26, // 41: apportion.v1.OrderStep.tasks:type_name -> apportion.v1.Selector
+	26, // 42: apportion.v1.NodesStep.tasks:type_name -> apportion.v1.Selector
+	26, // 43: apportion.v1.NodesStep.nodes:type_name -> apportion.v1.Selector
+	26, // 44: apportion.v1.InspectStep.of:type_name -> apportion.v1.Selector
+	26, // 45: apportion.v1.PlanStep.job:type_name -> apportion.v1.Selector
+	26, // 46: apportion.v1.PlanStep.tasks:type_name -> apportion.v1.Selector
+	4,  // 47: apportion.v1.PlanStep.means:type_name -> apportion.v1.PlanMeans
+	26, // 48: apportion.v1.RemediesStep.job:type_name -> apportion.v1.Selector
+	27, // 49: apportion.v1.RemediesStep.kinds:type_name -> apportion.v1.EditKind
+	28, // 50: apportion.v1.RemediesStep.means:type_name -> apportion.v1.RemedyMeans
+	26, // 51: apportion.v1.ForecastStep.job:type_name -> apportion.v1.Selector
+	29, // 52: apportion.v1.ForecastStep.past:type_name -> apportion.v1.PastJobs
+	26, // 53: apportion.v1.ExplainStep.jobs:type_name -> apportion.v1.Selector
+	24, // 54: apportion.v1.ExplainStep.filter:type_name -> apportion.v1.PendingFilter
+	26, // 55: apportion.v1.PendingFilter.queues:type_name -> apportion.v1.Selector
+	30, // 56: apportion.v1.PendingFilter.checks:type_name -> apportion.v1.CheckKind
+	26, // 57: apportion.v1.PendingFilter.jobs:type_name -> apportion.v1.Selector
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_step_proto_init() }
@@ -2685,7 +2525,6 @@ func file_apportion_v1_step_proto_init() {
 		(*Step_Remedies)(nil),
 		(*Step_Evictable)(nil),
 		(*Step_Forecast)(nil),
-		(*Step_Edit)(nil),
 	}
 	file_apportion_v1_step_proto_msgTypes[10].OneofWrappers = []any{
 		(*OrderStep_Queues)(nil),
@@ -2702,7 +2541,7 @@ func file_apportion_v1_step_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_step_proto_rawDesc), len(file_apportion_v1_step_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   21,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

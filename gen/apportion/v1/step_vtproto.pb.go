@@ -484,33 +484,6 @@ func (m *Step_Forecast) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	}
 	return len(dAtA) - i, nil
 }
-func (m *Step_Edit) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *Step_Edit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	i := len(dAtA)
-	if m.Edit != nil {
-		size, err := m.Edit.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x9a
-	} else {
-		i = protohelpers.EncodeVarint(dAtA, i, 0)
-		i--
-		dAtA[i] = 0x1
-		i--
-		dAtA[i] = 0x9a
-	}
-	return len(dAtA) - i, nil
-}
 func (m *Explain) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -603,16 +576,6 @@ func (m *SharesStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.OmitNames {
-		i--
-		if m.OmitNames {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x30
 	}
 	if m.Explain != nil {
 		size, err := m.Explain.MarshalToSizedBufferVT(dAtA[:i])
@@ -708,16 +671,6 @@ func (m *JobsStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.OmitNames {
-		i--
-		if m.OmitNames {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x10
-	}
 	if m.Jobs != nil {
 		size, err := m.Jobs.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -760,16 +713,6 @@ func (m *EnqueueStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.OmitNames {
-		i--
-		if m.OmitNames {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x18
 	}
 	if m.Mode != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Mode))
@@ -965,16 +908,6 @@ func (m *ReclaimStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x30
 	}
-	if m.OmitNames {
-		i--
-		if m.OmitNames {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x28
-	}
 	if m.Explain {
 		i--
 		if m.Explain {
@@ -1047,16 +980,6 @@ func (m *PreemptStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.OmitNames {
-		i--
-		if m.OmitNames {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x28
 	}
 	if m.Explain {
 		i--
@@ -1517,51 +1440,6 @@ func (m *InspectStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *EditStep) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *EditStep) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *EditStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.Edits) > 0 {
-		for iNdEx := len(m.Edits) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Edits[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0xa
-		}
-	}
-	return len(dAtA) - i, nil
-}
-
 func (m *MarkStep) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -1663,16 +1541,6 @@ func (m *PlanStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.OmitNames {
-		i--
-		if m.OmitNames {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x28
-	}
 	if m.MaxVictims != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxVictims))
 		i--
@@ -1735,16 +1603,6 @@ func (m *RemediesStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.OmitNames {
-		i--
-		if m.OmitNames {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x20
 	}
 	if len(m.Means) > 0 {
 		var pksize2 int
@@ -1837,16 +1695,6 @@ func (m *ForecastStep) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Remembered)))
 		i--
 		dAtA[i] = 0x5a
-	}
-	if m.OmitNames {
-		i--
-		if m.OmitNames {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x50
 	}
 	if m.Pause != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Pause))
@@ -2373,20 +2221,6 @@ func (m *Step_Forecast) SizeVT() (n int) {
 	}
 	return n
 }
-func (m *Step_Edit) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Edit != nil {
-		l = m.Edit.SizeVT()
-		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
-	} else {
-		n += 3
-	}
-	return n
-}
 func (m *Explain) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -2437,9 +2271,6 @@ func (m *SharesStep) SizeVT() (n int) {
 		l = m.Explain.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if m.OmitNames {
-		n += 2
-	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2453,9 +2284,6 @@ func (m *JobsStep) SizeVT() (n int) {
 	if m.Jobs != nil {
 		l = m.Jobs.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.OmitNames {
-		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2473,9 +2301,6 @@ func (m *EnqueueStep) SizeVT() (n int) {
 	}
 	if m.Mode != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Mode))
-	}
-	if m.OmitNames {
-		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2544,9 +2369,6 @@ func (m *ReclaimStep) SizeVT() (n int) {
 	if m.Explain {
 		n += 2
 	}
-	if m.OmitNames {
-		n += 2
-	}
 	if m.Room != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Room))
 	}
@@ -2576,9 +2398,6 @@ func (m *PreemptStep) SizeVT() (n int) {
 		n += 2
 	}
 	if m.Explain {
-		n += 2
-	}
-	if m.OmitNames {
 		n += 2
 	}
 	n += len(m.unknownFields)
@@ -2763,22 +2582,6 @@ func (m *InspectStep) SizeVT() (n int) {
 	return n
 }
 
-func (m *EditStep) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if len(m.Edits) > 0 {
-		for _, e := range m.Edits {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
 func (m *MarkStep) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -2822,9 +2625,6 @@ func (m *PlanStep) SizeVT() (n int) {
 	if m.MaxVictims != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxVictims))
 	}
-	if m.OmitNames {
-		n += 2
-	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2852,9 +2652,6 @@ func (m *RemediesStep) SizeVT() (n int) {
 			l += protohelpers.SizeOfVarint(uint64(e))
 		}
 		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
-	}
-	if m.OmitNames {
-		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2902,9 +2699,6 @@ func (m *ForecastStep) SizeVT() (n int) {
 	}
 	if m.Pause != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Pause))
-	}
-	if m.OmitNames {
-		n += 2
 	}
 	l = len(m.Remembered)
 	if l > 0 {

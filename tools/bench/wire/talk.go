@@ -70,7 +70,7 @@ func allocatable(tasks ...uint32) *apportionv1.Step {
 // enqueue asks about jobs in one step.
 func enqueue(jobs ...uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Enqueue{
-		Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Selector{Indices: jobs}, OmitNames: true},
+		Enqueue: &apportionv1.EnqueueStep{Jobs: &apportionv1.Selector{Indices: jobs}},
 	}}
 }
 

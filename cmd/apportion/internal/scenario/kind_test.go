@@ -70,7 +70,6 @@ func TestWhatIsWrongWithAStepIsTold(t *testing.T) {
 		`nodes: {tasks: a-w-0, top: -1}`:         `f:1: nodes.top: not a whole number that is possible here: -1`,
 		`shares: {tree: 3}`:                      `f:1: shares.tree: neither true nor false`,
 		`shares: {fields: mass}`:                 `f:1: shares.fields: one of these is expected: allocated, capability, deserved, elastic, guarantee, inqueue, real_capability, request, reserved, share, weight, with_memory`,
-		`jobs: {omitNames: true}`:                `f:1: jobs.omitNames: no such key; there are jobs`,
 		`order: {claimantTaskUid: x}`:            `f:1: order.claimantTaskUid: no such key; did you mean "claimantTask"?`,
 		`rollback`:                               `f:1: rollback: no such mark was set: there is none at all`,
 	} {

@@ -39,7 +39,7 @@ func (w *work) fields(m protoreflect.Message) tree.Fields {
 		f := fields.Get(i)
 		key := f.JSONName()
 		reader := w.field(m, f)
-		if reader == nil || f.Name() == "omit_names" {
+		if reader == nil {
 			continue
 		}
 		read[key] = func(n tree.Node) error {
