@@ -68,7 +68,13 @@ func (c counts) String() string {
 // count counts the entities of an input, and copies its warnings.
 func (c *checked) count(in *question.Loaded) {
 	c.Tiers, c.Plugins = policy.Count(in.Policy)
-	c.manifests, c.Queues, c.Jobs = true, len(in.Lookup.GetQueues()), len(in.Lookup.GetJobs())
+	c.manifests, c.Jobs = true, len(in.Lookup.GetJobs())
+	for _, q := range in.Lookup.GetQueues() {
+		// Cohorts hold no jobs of their own.
+		if !q.GetKueue().GetCohort() {
+			c.Queues++
+		}
+	}
 	c.Tasks, c.Nodes = len(in.Lookup.Tasks), len(in.Lookup.GetNodes())
 	c.warnings = in.Warnings
 }
