@@ -90,13 +90,10 @@ func drawMessage(t *rapid.T, f protoreflect.FieldDescriptor) proto.Message {
 		return drawNewJob(t)
 	case "apportion.v1.Change":
 		return drawSnapshotChange(t)
-	case "apportion.v1.Edit":
-		e := &apportionv1.Edit{}
-		drawFields(t, e.ProtoReflect())
-		return e
 	case "apportion.v1.Ref":
 		return &apportionv1.Ref{Name: rapid.SampledFrom([]string{"web", "ml", "attic", "web/shop", "ml/train", "n1", "nothing"}).Draw(t, "ref")}
-	case "apportion.v1.Admission", "apportion.v1.Placement", "apportion.v1.Eviction", "apportion.v1.StatusChange":
+	case "apportion.v1.Admission", "apportion.v1.Placement", "apportion.v1.Eviction", "apportion.v1.StatusChange",
+		"apportion.v1.Edits", "apportion.v1.Edit":
 		kind, err := protoregistry.GlobalTypes.FindMessageByName(name)
 		require.NoError(t, err)
 		m := kind.New()

@@ -234,6 +234,9 @@ func StepMemory(steps []*apportionv1.Step, e decode.Extent, o Options) (int64, d
 	return bytes, a.Extent
 }
 
+// Spent returns the units of work that the last question has cost.
+func (s *Session) Spent() int64 { return s.work.Spent() }
+
 // Extent returns the extent of the session's model under its policy.
 func (s *Session) Extent() decode.Extent { return decode.ExtentOf(s.engine.View().Model, s.policy()) }
 

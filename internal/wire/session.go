@@ -61,10 +61,10 @@ type Session struct {
 	out     encoder
 	// omitNames: answers have no names where they have positions.
 	omitNames bool
-	reasons policy.Reasons
-	checks  policy.Checks
-	paths   paths
-	undo    undo
+	reasons   policy.Reasons
+	checks    policy.Checks
+	paths     paths
+	undo      undo
 	// audience restricts the answers to the parts that their reader may see; nil: no restriction.
 	audience *Audience
 	// named gives names to what reasons refer to; nil: they are collected when the first text is made.
