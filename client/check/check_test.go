@@ -74,6 +74,7 @@ func answered(t require.TestingT, r *apportionv1.SimulateRequest) *apportionv1.S
 	require.NoError(t, err)
 	s, err := wire.Open(m, r.GetInput().GetPolicy(), wire.Options{})
 	require.NoError(t, err)
+	s.Show(false, r.GetInput().GetOmitNames())
 	answers, err := s.DoAll(r.GetSteps())
 	require.NoError(t, err)
 	return &apportionv1.SimulateResponse{Basis: s.Basis(), Answers: answers}

@@ -87,6 +87,7 @@ func answerOrNil(r *apportionv1.SimulateRequest) *apportionv1.SimulateResponse {
 	if err != nil {
 		return nil
 	}
+	s.Show(false, r.GetInput().GetOmitNames())
 	answers, err := s.DoAll(r.GetSteps())
 	if err != nil {
 		return nil
