@@ -15,7 +15,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/question"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/event"
+	"github.com/apportion/apportion/internal/editing"
 	"github.com/apportion/apportion/internal/text"
 )
 
@@ -40,7 +40,7 @@ func kindOf(r *apportionv1.Remedy) string {
 func whatIf(in *question.Loaded, r *apportionv1.Remedy) []string {
 	names := in.Lookup.Names(&apportionv1.Basis{Dimensions: in.Lookup.GetDimensions()})
 	names.Job, names.Node = in.Lookup.JobName, in.Lookup.NodeName
-	return text.WhatIf(names, r)
+	return editing.Arguments(names, r)
 }
 
 // tryRemedies asks for the remedies of a job and makes each change as whatif does: the job then has a place. It returns the kinds.
@@ -58,16 +58,13 @@ func tryRemedies(t *testing.T, in *question.Loaded, job string) []string {
 		arguments := whatIf(in, remedy)
 		made, err := variationOf(t, arguments).Of(in.Lookup, nil)
 		require.NoError(t, err, "%s", arguments)
-		varied := in.Input
-		varied.Snapshot = made.Base.Snapshot
-		answered, err := decider.Simulate(t.Context(), varied,
-			event.Change(made.Change),
+		answered, err := decider.Simulate(t.Context(), made.After(in.Input),
 			&apportionv1.Step{Step: &apportionv1.Step_Remedies{Remedies: &apportionv1.RemediesStep{
 				Job: &apportionv1.Selector{Names: []string{job}}, Kinds: []apportionv1.EditKind{apportionv1.EditKind_EDIT_KIND_OPEN},
 			}}})
 		require.NoError(t, err)
 		require.NoError(t, answered.Err(0), "%s", arguments)
-		require.Equal(t, apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW, answered.Answers[1].GetRemedies().GetOutcome(),
+		require.Equal(t, apportionv1.RemedyOutcome_REMEDY_OUTCOME_RUNS_NOW, answered.Answers[0].GetRemedies().GetOutcome(),
 			"%s: %s", remedy.GetText(), arguments)
 	}
 	return kinds

@@ -12,26 +12,10 @@ import (
 
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/cmd/apportion/internal/command/compare"
+	"github.com/apportion/apportion/internal/editing"
 )
 
-// documentedFields returns the fields of --set that the help of whatif lists, each as KIND/NAME.FIELD.
-func documentedFields(t *testing.T) []string {
-	t.Helper()
-	_, list, found := strings.Cut(compare.NewWhatIf(cli.Streams{}).Long, "\nFields for --set:\n\n")
-	require.True(t, found)
-	list, _, _ = strings.Cut(list, "\n\n")
-	var fields []string
-	for line := range strings.Lines(list) {
-		subject := regexp.MustCompile(`^  ([a-z]+/[A-Z/]+)\.`).FindStringSubmatch(line)
-		for _, field := range regexp.MustCompile(`\.([a-z][A-Za-z]*(?:\.[A-Za-z]+)*)`).FindAllStringSubmatch(line, -1) {
-			require.NotNil(t, subject, line)
-			fields = append(fields, subject[1]+"."+field[1])
-		}
-	}
-	return fields
-}
-
-func TestEveryFieldOfSetInTheHelpCanBeSet(t *testing.T) {
+func TestEveryFieldOfSetIsDocumentedAndCanBeSet(t *testing.T) {
 	cluster, err := os.ReadFile(filepath.Join("..", "..", "testdata", "pending", "taint", "dump.yaml"))
 	require.NoError(t, err)
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
@@ -40,10 +24,10 @@ func TestEveryFieldOfSetInTheHelpCanBeSet(t *testing.T) {
 	names := strings.NewReplacer("NAMESPACE/NAME", "ml/train", "queue/NAME", "queue/ml", "node/NAME", "node/n1", "ROLE", "worker", "RESOURCE", "cpu")
 	values := map[string]string{
 		"state": "closing", "reclaimable": "false", "budgetKind": "soft", "queue": "ml", "otherNode": "n1",
-		"maintenance": "2126-03-02T15:00:00Z/2126-03-02T17:00:00Z",
+		"maintenance": "2126-03-02T15:00:00Z/2126-03-02T17:00:00Z", "parent": "web", "ended": "true", "removed": "true", "cordoned": "true",
 	}
-	fields := documentedFields(t)
-	for _, field := range fields {
+	fields := editing.Settings()
+	for _, field := range slices.Concat(fieldsOf("queue/NAME", fields), fieldsOf("job/NAMESPACE/NAME", fields), fieldsOf("node/NAME", fields)) {
 		value, known := values[field[strings.LastIndex(field, ".")+1:]]
 		if !known {
 			value = "3"
@@ -57,28 +41,35 @@ func TestEveryFieldOfSetInTheHelpCanBeSet(t *testing.T) {
 		require.Contains(t, out, `"change": {`, field)
 	}
 
-	// An error lists the same fields as the help, and the table of docs/cli.md and the shell have the same form.
+	// An error lists the same fields, and the table of docs/cli.md and the shell have the same form.
 	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	require.NoError(t, err)
 	_, completed, _ := execute(t, "", "__complete", "whatif", "-f", dump, "--set", "")
 	require.Contains(t, completed, "\njob/ml/train.worker.minAvailable=\n", "a role is completed without the word role too")
-	for _, subject := range []string{"queue/NAME", "job/NAMESPACE/NAME", "node/NAME"} {
-		var want []string
-		for _, field := range fields {
-			if of, found := strings.CutPrefix(field, subject+"."); found {
-				want = append(want, of)
-			}
-			require.Contains(t, completed, names.Replace(field)+"=", "completions")
-		}
-		slices.Sort(want)
-		require.NotEmpty(t, want)
-		_, _, errors := execute(t, "", "whatif", "-f", dump, "--set", names.Replace(subject)+".nothing=3")
-		_, listed, _ := strings.Cut(errors, "there are ")
-		require.Equal(t, strings.Join(want, ", "), strings.TrimSpace(listed))
+	require.Contains(t, compare.NewWhatIf(cli.Streams{}).Long, editing.Help())
+	for subject, want := range fields {
 		row := regexp.MustCompile("(?m)^\\| `--set " + subject + "\\.FIELD=VALUE` \\|(.*)\\|$").FindStringSubmatch(string(document))
 		require.NotNil(t, row, subject)
 		for _, field := range want {
 			require.Contains(t, row[1], "`"+field+"`", "docs/cli.md, %s", subject)
 		}
+		if !slices.Contains([]string{"queue/NAME", "job/NAMESPACE/NAME", "node/NAME"}, subject) {
+			continue
+		}
+		for _, field := range fieldsOf(subject, fields) {
+			require.Contains(t, completed, names.Replace(field)+"=", "completions")
+		}
+		_, _, errors := execute(t, "", "whatif", "-f", dump, "--set", names.Replace(subject)+".nothing=3")
+		_, listed, _ := strings.Cut(errors, "there are ")
+		require.Equal(t, strings.Join(want, ", "), strings.TrimSpace(listed))
 	}
+}
+
+// fieldsOf returns the fields of a subject behind it.
+func fieldsOf(subject string, of map[string][]string) []string {
+	list := make([]string, len(of[subject]))
+	for i, field := range of[subject] {
+		list[i] = subject + "." + field
+	}
+	return list
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apportion/apportion/engine/edit"
 	"github.com/apportion/apportion/engine/model"
@@ -103,7 +104,7 @@ var editRules = map[edit.Kind]editRule{
 // Edits reads edits of a model, which may have so many nodes afterwards; 0: any number. A *model.Error names every field that is wrong, by
 // paths that begin with `edits`.
 func Edits(m *model.Model, list []*apportionv1.Edit, nodes int64) ([]edit.Edit, error) {
-	r := editReader{m: m, ended: map[model.JobID]int{}, gone: map[model.NodeID]int{}}
+	r := editReader{m: m, ended: map[model.JobID]int{}, gone: map[model.NodeID]int{}, budgets: map[model.QueueID]bool{}}
 	if len(list) > MaxEdits {
 		r.faults.Add("edits", "there are %d edits, more than %d", len(list), MaxEdits)
 		return nil, &r.faults
@@ -131,6 +132,8 @@ type editReader struct {
 	at    int
 	ended map[model.JobID]int
 	gone  map[model.NodeID]int
+	// budgets are the queues that earlier edits give a budget, or take theirs.
+	budgets map[model.QueueID]bool
 }
 
 func (r *editReader) fault(field, format string, args ...any) {
@@ -168,6 +171,7 @@ func (r *editReader) read(e *apportionv1.Edit) edit.Edit {
 	}
 	r.object(e, rule, &out)
 	r.value(e, rule, &out)
+	r.budget(&out)
 	if rule.role {
 		r.role(e, &out)
 	} else if e.Role != nil {
@@ -289,6 +293,21 @@ func (r *editReader) quota(e *apportionv1.Edit, out *edit.Edit) {
 	}
 }
 
+// budget requires that a queue whose budget changes has one.
+func (r *editReader) budget(e *edit.Edit) {
+	if e.Queue == model.None || e.Kind != edit.Budget && e.Kind != edit.BudgetKind && e.Kind != edit.Spent {
+		return
+	}
+	has, changed := r.budgets[e.Queue]
+	if memory := r.m.Queues[e.Queue].Memory; !changed {
+		has = memory != nil && memory.Budget != nil
+	}
+	if !has && e.Kind != edit.Budget {
+		r.fault("kind", "the queue has no budget")
+	}
+	r.budgets[e.Queue] = e.Kind != edit.BudgetKind || e.Text != ""
+}
+
 // target reads the queue or the node to which a job moves.
 func (r *editReader) target(e *apportionv1.Edit, rule editRule, out *edit.Edit) {
 	switch {
@@ -346,6 +365,9 @@ func (r *editReader) text(text string, out *edit.Edit) {
 	}
 	for period := range strings.SplitSeq(text, ",") {
 		from, until, err := moment.Period(period)
+		if err == nil && r.m.AsOf != 0 && until <= r.m.AsOf {
+			err = fmt.Errorf("the period is over at %s, the time of the question", time.Unix(0, r.m.AsOf).UTC().Format(time.RFC3339))
+		}
 		if err != nil {
 			r.fault("text", "%q: %s", Cut(strings.TrimSpace(period), MaxText), err)
 			continue

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
-	"github.com/apportion/apportion/internal/quantity"
 	"github.com/apportion/apportion/internal/visible"
 )
 
@@ -328,88 +327,4 @@ func Untried(u *apportionv1.UntriedRemedy) string {
 	default:
 		return fmt.Sprintf("Not tried: %s.", kind)
 	}
-}
-
-// WhatIf returns the arguments of `apportion whatif` that make the edits of a remedy; none if there is one among them that it cannot make.
-func WhatIf(names Names, r *apportionv1.Remedy) []string {
-	var list []string
-	for _, e := range r.GetEdits() {
-		arguments := whatIf(names, e)
-		if arguments == nil || r.GetKueue() != nil && e.Role != nil {
-			return nil
-		}
-		list = append(list, arguments...)
-	}
-	return list
-}
-
-// whatIf returns the arguments that make one edit.
-func whatIf(names Names, e *apportionv1.Edit) []string {
-	set := func(target, value string) []string { return []string{"--set", target + "=" + value} }
-	queue, job := "queue/"+quoted(names.Queue(e.GetQueue().GetIndex())), "job/"+quoted(names.job(e.GetJob().GetIndex()))
-	dimension := names.Dimension(e.GetDimension())
-	resource, role := quoted(dimension), ""
-	if e.Role != nil {
-		role = ".role." + quoted(e.GetRole())
-	}
-	value, amount := strconv.FormatFloat(e.GetAmount(), 'f', -1, 64), quantity.Format(dimension, e.GetAmount())
-	switch e.GetKind() { //nolint:exhaustive // The others cannot be made.
-	case apportionv1.EditKind_EDIT_KIND_CAPABILITY:
-		return set(queue+".capability."+resource, amount)
-	case apportionv1.EditKind_EDIT_KIND_GUARANTEE:
-		return set(queue+".guarantee."+resource, amount)
-	case apportionv1.EditKind_EDIT_KIND_DESERVED:
-		return set(queue+".deserved."+resource, amount)
-	case apportionv1.EditKind_EDIT_KIND_WEIGHT:
-		return set(queue+".weight", value)
-	case apportionv1.EditKind_EDIT_KIND_OPEN:
-		return set(queue+".state", "open")
-	case apportionv1.EditKind_EDIT_KIND_NOMINAL, apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT,
-		apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT:
-		if names.cohort(e) {
-			return nil
-		}
-		return set("cluster"+queue+"."+quotaSettings[e.GetKind()]+"."+resource+"@"+quoted(e.GetNodeSet()), amount)
-	case apportionv1.EditKind_EDIT_KIND_PRIORITY:
-		return set(job+".priority", value)
-	case apportionv1.EditKind_EDIT_KIND_QUEUE:
-		return set(job+".queue", quoted(names.Queue(e.GetTo().GetIndex())))
-	case apportionv1.EditKind_EDIT_KIND_MINIMUM:
-		return set(job+role+".minAvailable", value)
-	case apportionv1.EditKind_EDIT_KIND_MIN_RESOURCES:
-		return set(job+".minResources."+resource, amount)
-	case apportionv1.EditKind_EDIT_KIND_REQUEST:
-		return set(job+role+".request."+resource, amount)
-	case apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE:
-		return set(job+".otherNode", quoted(names.node(e.GetTo().GetIndex())))
-	case apportionv1.EditKind_EDIT_KIND_END:
-		return []string{"--finish", names.job(e.GetJob().GetIndex())}
-	case apportionv1.EditKind_EDIT_KIND_NODES_LIKE:
-		return []string{"--add-nodes", value, "--like", names.node(e.GetNode().GetIndex())}
-	case apportionv1.EditKind_EDIT_KIND_UNCORDON:
-		return []string{"--uncordon", names.node(e.GetNode().GetIndex())}
-	}
-	return nil
-}
-
-// quotaSettings are the words of quotas of Kueue.
-var quotaSettings = map[apportionv1.EditKind]string{
-	apportionv1.EditKind_EDIT_KIND_NOMINAL: "nominal", apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT: "borrowingLimit",
-	apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT: "lendingLimit",
-}
-
-// settings are the words of `apportion whatif --set` behind a name.
-var settings = []string{
-	"allocatable", "borrowingLimit", "budget", "budgetKind", "capability", "cohort", "deserved", "guarantee", "lendingLimit",
-	"maintenance", "minAvailable", "minResources", "nominal", "otherNode", "priority", "queue", "reclaimable", "request", "role", "spent",
-	"state", "stopPolicy", "usage", "weight",
-}
-
-// quoted returns a name as `--set` reads it: in quotation marks if it could be taken for another name with a setting behind it.
-func quoted(name string) string {
-	isSetting := func(word string) bool { return slices.Contains(settings, word) }
-	if strings.HasPrefix(name, `"`) || strings.Contains(name, "=") || slices.ContainsFunc(strings.Split(name, "."), isSetting) {
-		return strconv.Quote(name)
-	}
-	return name
 }

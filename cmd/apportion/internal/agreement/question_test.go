@@ -13,6 +13,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/editing"
 	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
@@ -35,10 +36,15 @@ func (a *asked) simulate(steps ...*apportionv1.Step) []*apportionv1.Answer {
 }
 
 func (a *asked) on(snapshot *apportionv1.Snapshot, steps ...*apportionv1.Step) []*apportionv1.Answer {
+	return a.about(client.Input{Snapshot: snapshot, Policy: a.policy}, steps...)
+}
+
+// about asks about an input.
+func (a *asked) about(in client.Input, steps ...*apportionv1.Step) []*apportionv1.Answer {
 	if a.decider == nil {
 		a.decider = client.InProcess()
 	}
-	answered, err := a.decider.Simulate(context.Background(), client.Input{Snapshot: snapshot, Policy: a.policy}, steps...)
+	answered, err := a.decider.Simulate(context.Background(), in, steps...)
 	require.NoError(a, err, a.where)
 	for i := range answered.Answers {
 		require.NoError(a, answered.Err(i), "%s: %v", a.where, steps[i])
@@ -383,18 +389,19 @@ func (j *job) compareRemedies() {
 		cluster := lookup.Of(j.snapshot)
 		names := cluster.Names(&apportionv1.Basis{Dimensions: cluster.GetDimensions()})
 		names.Job, names.Node = cluster.JobName, cluster.NodeName
-		arguments := text.WhatIf(names, remedy)
+		arguments := editing.Arguments(names, remedy)
 		parse(j, v, arguments)
 		made, err := v.Of(cluster, nil)
 		if err != nil {
 			j.contradicts("a printed remedy is refused", "%s: %v", arguments, err)
 			continue
 		}
-		steps := []*apportionv1.Step{change(made.Change)}
+		var steps []*apportionv1.Step
 		if victims := remedy.GetVictims(); len(victims) > 0 {
 			steps = append(steps, evict(victims))
 		}
-		answers := j.on(made.Base.Snapshot, append(steps, explain(uids(j.explained.GetUid())))...)
+		in := made.After(client.Input{Snapshot: j.snapshot, Policy: j.policy})
+		answers := j.about(in, append(steps, explain(uids(j.explained.GetUid())))...)
 		after := answers[len(answers)-1].GetExplain().GetJobs()[0]
 		if now, by := stands(after); now != runsNow {
 			j.contradicts(fmt.Sprintf("after %s %s: %s, %s", remedy.GetMeans(), text.EditsOf(remedy), now, by.GetCheck()), "%s | %s", arguments, after.GetText())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/editing"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/internal/visible"
@@ -230,7 +231,7 @@ func (p *Printer) Trial(job uint32, remedy *apportionv1.Remedy) string {
 	words := strings.Fields(cmp.Or(p.Program, "apportion"))
 	names := p.Names
 	names.Job, names.Node = p.Snapshot.JobName, p.Snapshot.NodeName
-	name, changes := names.Job(job), text.WhatIf(names, remedy)
+	name, changes := names.Job(job), editing.Arguments(names, remedy)
 	switch plan := remedy.GetMeans() == apportionv1.RemedyMeans_REMEDY_MEANS_EVICTION; {
 	case plan && strings.HasPrefix(name, "-"):
 		words = append(append(append(words, "plan"), p.Input...), "--", name)

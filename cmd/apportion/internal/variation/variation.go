@@ -1,19 +1,22 @@
-// Package variation converts the changes that users try on a cluster to a Change: another weight, more nodes, a job that has ended.
+// Package variation makes edits of the changes that users try on a cluster: another weight, more nodes, a job that has ended.
 package variation
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/editing"
 	"github.com/apportion/apportion/internal/lookup"
-	"github.com/apportion/apportion/internal/text"
 )
 
 // Variation contains the changes of a cluster from flags. Each list is in the order of the flags.
@@ -51,269 +54,132 @@ func (v *Variation) Empty() bool {
 		len(v.Set)+len(v.Add)+len(v.Like)+len(v.Remove)+len(v.Cordon)+len(v.Uncordon)+len(v.Finish) == 0
 }
 
-// Made is a changed cluster.
+// Made is what happens to a cluster.
 type Made struct {
-	// Base is the cluster with the dimensions of both.
-	Base   *lookup.Snapshot
-	Change *apportionv1.Change
+	// Events are a change, or none, and Edits are made of the state after it.
+	Events []*apportionv1.Event
+	Edits  []*apportionv1.Edit
 	// Lines describe the changes.
 	Lines []string
+	// flags are those of the edits.
+	flags []string
 }
 
-// Of returns the Change of a cluster, or an error for each flag that does not apply to it. The Change also submits jobs.
-func (v *Variation) Of(cluster *lookup.Snapshot, jobs []*apportionv1.Job) (*Made, error) {
-	e := &edit{
-		snapshot: cluster, names: slices.Clone(cluster.GetDimensions()),
-		nodes: map[uint32]*apportionv1.Node{}, queues: map[uint32]*apportionv1.Queue{}, jobs: map[uint32]*apportionv1.Job{},
-		gone: map[uint32]string{}, ended: map[uint32]string{}, at: cmp.Or(cluster.GetAsOf(), v.Now),
+// After returns the input of questions about what an input becomes.
+func (m *Made) After(in client.Input) client.Input {
+	in.Events, in.Edits = slices.Concat(in.Events, m.Events), slices.Concat(in.Edits, m.Edits)
+	return in
+}
+
+// flag is a flag, and the edit for which it stands.
+type flag struct{ name, edit string }
+
+// settings returns the edits of the flags, in the order in which they are told.
+func (v *Variation) settings() []flag {
+	var list []flag
+	if v.Forget {
+		list = append(list, flag{"--no-memory", "memory=none"})
 	}
-	v.memory(e)
-	v.nodes(e)
-	v.added(e)
-	for _, name := range v.Finish {
-		e.finish("--finish "+name, name)
+	each := func(name string, of []string, edit string) {
+		for _, n := range of {
+			list = append(list, flag{name + " " + n, fmt.Sprintf(edit, n)})
+		}
 	}
+	each("--remove-node", v.Remove, "node/%q.removed=true")
+	each("--cordon", v.Cordon, "node/%q.cordoned=true")
+	each("--uncordon", v.Uncordon, "node/%q.cordoned=false")
+	for i, n := range v.Add[:min(len(v.Add), len(v.Like))] {
+		list = append(list, flag{"--like " + v.Like[i], fmt.Sprintf("node/%q.copies=%d", v.Like[i], n)})
+	}
+	each("--finish", v.Finish, "job/%q.ended=true")
 	for _, set := range v.Set {
-		e.set("--set "+set, set)
+		list = append(list, flag{"--set " + set, set})
 	}
-	if err := errors.Join(e.faults...); err != nil {
+	return list
+}
+
+// Of returns what happens to a cluster, or an error for each flag that does not apply to it. Jobs are submitted to it too.
+func (v *Variation) Of(cluster *lookup.Snapshot, jobs []*apportionv1.Job) (*Made, error) {
+	var faults []error
+	made, change := &Made{}, &apportionv1.Change{Jobs: jobs}
+	v.remember(cluster, made, change)
+	if len(v.Add) != len(v.Like) {
+		nodes := make([]string, len(cluster.GetNodes()))
+		for i := range nodes {
+			nodes[i] = cluster.NodeName(uint32(i))
+		}
+		slices.Sort(nodes)
+		faults = append(faults, fmt.Errorf(
+			"--add-nodes: each --add-nodes N needs a --like NODE, and the other way round; nodes are %s", lookup.Some(nodes)))
+	}
+	reader := editing.NewReader(cluster)
+	for _, f := range v.settings() {
+		edit, err := reader.Read(f.edit)
+		if err != nil && f.name == "--no-memory" {
+			err = fmt.Errorf("%w: name a ledger with --ledger", err)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", f.name, err))
+			continue
+		}
+		made.Edits, made.Lines = append(made.Edits, edit.Edit), append(made.Lines, edit.Said)
+		made.flags = append(made.flags, f.name)
+		if edit.GetKind() == apportionv1.EditKind_EDIT_KIND_MAINTENANCE && edit.GetText() != "" && cluster.GetAsOf() == 0 {
+			change.AsOf = new(v.Now)
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	for _, job := range jobs {
-		e.change.Jobs = append(e.change.Jobs, job)
-		e.line("submit %s to queue %s", lookup.JobName(job), job.GetQueue())
+		made.Lines = append(made.Lines, fmt.Sprintf("submit %s to queue %s", lookup.JobName(job), job.GetQueue()))
 	}
-	return e.made(), nil
+	if len(reader.Names) > len(cluster.GetDimensions()) {
+		change.Dimensions = reader.Names
+	}
+	if proto.Size(change) > 0 {
+		made.Events = []*apportionv1.Event{{Event: &apportionv1.Event_Change{Change: change}}}
+	}
+	return made, nil
 }
 
-func (v *Variation) nodes(e *edit) {
-	for _, name := range v.Remove {
-		flag := "--remove-node " + name
-		if index, ok := e.node(flag, name); ok {
-			e.gone[index] = flag
-			e.change.RemoveNodes = append(e.change.RemoveNodes, name)
-			e.line("remove node %s%s", name, e.tasksOn(index))
-		}
-	}
-	for _, name := range v.Cordon {
-		e.cordon("--cordon "+name, name, true)
-	}
-	for _, name := range v.Uncordon {
-		e.cordon("--uncordon "+name, name, false)
-	}
-}
-
-// added adds copies of nodes.
-func (v *Variation) added(e *edit) {
-	if len(v.Add) != len(v.Like) {
-		e.fault("--add-nodes", "each --add-nodes N needs a --like NODE, and the other way round; nodes are %s",
-			lookup.Some(names(e.snapshot.GetNodes(), (*apportionv1.Node).GetName)))
+// remember takes other usage into a change.
+func (v *Variation) remember(cluster *lookup.Snapshot, made *Made, change *apportionv1.Change) {
+	if v.Remembered == nil {
 		return
 	}
-	taken, everywhere := map[string]bool{}, podsOfEveryNode(e.snapshot.GetNodes())
-	for _, node := range e.snapshot.GetNodes() {
-		taken[node.GetName()] = true
-	}
-	for i, count := range v.Add {
-		flag := "--like " + v.Like[i]
-		like, ok := e.node(flag, v.Like[i])
-		if count < 1 || count > mostAdded {
-			e.fault(fmt.Sprintf("--add-nodes %d", count), "from 1 to %d nodes can be added", mostAdded)
-			ok = false
-		}
-		if !ok {
-			continue
-		}
-		var positions []uint32
-		for n := 1; len(positions) < count; n++ {
-			copied := proto.CloneOf(e.snapshot.GetNodes()[like])
-			copied.Name = fmt.Sprintf("%s-new-%d", v.Like[i], n)
-			if taken[copied.GetName()] {
-				continue
-			}
-			taken[copied.GetName()] = true
-			copied.UsedByOthers, copied.Unschedulable, copied.Reservations = nil, nil, nil
-			copied.OtherPods, copied.LeavingPods = everywhere, nil
-			positions = append(positions, uint32(len(e.snapshot.GetNodes())+len(e.change.GetNodes())))
-			e.change.Nodes = append(e.change.Nodes, copied)
-		}
-		e.join(like, positions)
-		e.line("add %s like %s", text.Count(count, "node"), v.Like[i])
-	}
-}
-
-// podsOfEveryNode returns the classes of pods that are no tasks and that every node has, as those of a DaemonSet: a new node has them too.
-func podsOfEveryNode(nodes []*apportionv1.Node) []uint32 {
-	var classes []uint32
-	for i, node := range nodes {
-		if i == 0 {
-			classes = slices.Compact(slices.Sorted(slices.Values(node.GetOtherPods())))
-		}
-		there := map[uint32]bool{}
-		for _, class := range node.GetOtherPods() {
-			there[class] = true
-		}
-		classes = slices.DeleteFunc(classes, func(class uint32) bool { return !there[class] })
-	}
-	return classes
-}
-
-// mostAdded is the maximum number of nodes that one flag adds.
-const mostAdded = 100_000
-
-// edit is a Change under construction.
-type edit struct {
-	snapshot *lookup.Snapshot
-	change   apportionv1.Change
-	// names are the dimensions, those of the cluster first.
-	names  []string
-	nodes  map[uint32]*apportionv1.Node
-	queues map[uint32]*apportionv1.Queue
-	jobs   map[uint32]*apportionv1.Job
-	// gone and ended contain the removed nodes and ended jobs, with their flags.
-	gone, ended map[uint32]string
-	// at is the time of the change.
-	at     int64
-	sets   []*apportionv1.NodeSet
-	lines  []string
-	faults []error
-}
-
-func (e *edit) line(format string, args ...any) {
-	e.lines = append(e.lines, fmt.Sprintf(format, args...))
-}
-
-func (e *edit) fault(flag, format string, args ...any) {
-	e.faults = append(e.faults, fmt.Errorf("%s: "+format, append([]any{flag}, args...)...))
-}
-
-// made returns the finished edit.
-func (e *edit) made() *Made {
-	for _, index := range slices.Sorted(maps.Keys(e.nodes)) {
-		e.change.Nodes = append(e.change.Nodes, e.nodes[index])
-	}
-	for _, index := range slices.Sorted(maps.Keys(e.queues)) {
-		e.change.Queues = append(e.change.Queues, e.queues[index])
-	}
-	for _, index := range slices.Sorted(maps.Keys(e.jobs)) {
-		e.change.Jobs = append(e.change.Jobs, e.jobs[index])
-	}
-	e.change.NodeSets = e.sets
-	base := e.snapshot
-	if len(e.names) > len(base.GetDimensions()) {
-		base = lookup.Of(&apportionv1.Snapshot{
-			AsOf: base.GetAsOf(), Cluster: base.GetCluster(), Dimensions: e.names, Nodes: base.GetNodes(), Queues: base.GetQueues(),
-			Jobs: base.GetJobs(), Total: base.GetTotal(), NodeSets: base.GetNodeSets(), LeftOuts: base.GetLeftOuts(),
-			Memory: base.GetMemory(), Pods: base.GetPods(),
-		})
-	}
-	return &Made{Base: base, Change: &e.change, Lines: e.lines}
-}
-
-// node finds a node that is not removed.
-func (e *edit) node(flag, name string) (uint32, bool) {
-	index, err := e.snapshot.Node(name)
-	if err != nil {
-		e.fault(flag, "%w", err)
-		return 0, false
-	}
-	if earlier, goes := e.gone[index]; goes {
-		e.fault(flag, "the node is removed by %s", earlier)
-		return 0, false
-	}
-	return index, true
-}
-
-// changedNode returns the node to be set.
-func (e *edit) changedNode(index uint32) *apportionv1.Node {
-	if e.nodes[index] == nil {
-		e.nodes[index] = proto.CloneOf(e.snapshot.GetNodes()[index])
-	}
-	return e.nodes[index]
-}
-
-func (e *edit) cordon(flag, name string, on bool) {
-	index, ok := e.node(flag, name)
-	if !ok {
-		return
-	}
-	node := e.changedNode(index)
-	switch {
-	case on == (node.GetUnschedulable() != nil):
-		word := "takes"
-		if on {
-			word = "does not take"
-		}
-		e.fault(flag, "the node %s new tasks already", word)
-	case on:
-		node.Unschedulable = &apportionv1.NodeUnschedulable{Cause: apportionv1.UnschedulableCause_UNSCHEDULABLE_CAUSE_CORDONED}
-		e.line("cordon node %s", name)
-	default:
-		node.Unschedulable = nil
-		e.line("uncordon node %s", name)
-	}
-}
-
-// join adds nodes to each node set that contains a node, and that nodes which are like it join.
-func (e *edit) join(like uint32, positions []uint32) {
-	for i, set := range e.snapshot.GetNodeSets() {
-		if set.GetFixed() || !slices.Contains(set.GetNodes(), like) {
-			continue
-		}
-		name := e.snapshot.GetNodeSets()[i].GetName()
-		at := slices.IndexFunc(e.sets, func(s *apportionv1.NodeSet) bool { return s.GetName() == name })
-		if at < 0 {
-			at = len(e.sets)
-			e.sets = append(e.sets, proto.CloneOf(set))
-			e.sets[at].Nodes = slices.DeleteFunc(e.sets[at].Nodes, func(node uint32) bool { return e.gone[node] != "" })
-		}
-		e.sets[at].Nodes = append(e.sets[at].Nodes, positions...)
-	}
-}
-
-// tasksOn returns the number of tasks on a node.
-func (e *edit) tasksOn(index uint32) string {
-	n := 0
-	for _, task := range e.snapshot.Tasks {
-		if task.Node != nil && task.GetNode() == index {
-			n++
+	change.Memory = v.Remembered.GetMemory()
+	for i, q := range v.Remembered.GetQueues() {
+		if !proto.Equal(q, cluster.GetQueues()[i]) {
+			change.Queues = append(change.Queues, q)
 		}
 	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return " (its task would be on no node)"
-	}
-	return " (its " + text.Count(n, "task") + " would be on no node)"
+	made.Lines = append(made.Lines, fmt.Sprintf("set the half-life of usage to %s (now %s)",
+		render.HalfLife(v.Remembered.GetMemory()), render.HalfLife(cluster.GetMemory())))
 }
 
-// finish ends a job, which removes it from the cluster.
-func (e *edit) finish(flag, name string) {
-	index, ok := e.job(flag, name)
-	if !ok {
-		return
-	}
-	e.ended[index] = flag
-	job := e.snapshot.GetJobs()[index]
-	id := job.GetUid()
-	if id == "" {
-		id = lookup.JobName(job)
-	}
-	e.change.RemoveJobs = append(e.change.RemoveJobs, id)
-	e.line("finish %s", lookup.JobName(job))
-}
+// editPath matches the path of an edit, and of a field of it.
+var editPath = regexp.MustCompile(`(?:^.*\.)?edits\[(\d{1,9})\](?:\.[a-z_.]+)?`)
 
-// job finds a job that is not removed.
-func (e *edit) job(flag, name string) (uint32, bool) {
-	index, err := e.snapshot.Job(name)
-	if err != nil {
-		e.fault(flag, "%w", err)
-		return 0, false
+// Flagged says what is wrong with edits by their flags.
+func (m *Made) Flagged(err error) error {
+	listed, _ := client.Violations(err)
+	var lines []string
+	name := func(text string) string {
+		at, wrong := strconv.Atoi(editPath.FindStringSubmatch(text)[1])
+		if wrong != nil || at >= len(m.flags) {
+			return text
+		}
+		return m.flags[at]
 	}
-	if earlier, goes := e.ended[index]; goes {
-		e.fault(flag, "the job is ended by %s", earlier)
-		return 0, false
+	for _, v := range listed {
+		if !editPath.MatchString(v.Path) {
+			return err
+		}
+		lines = append(lines, name(v.Path)+": "+editPath.ReplaceAllStringFunc(v.Detail, name))
 	}
-	return index, true
+	if len(lines) == 0 {
+		return err
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"testing"
 
@@ -69,17 +70,20 @@ func byName(a *apportionv1.ExplainAnswer) map[string]*apportionv1.Explanation {
 	return found
 }
 
-// changedBy applies a change that only replaces queues, nodes and jobs.
-func changedBy(s *apportionv1.Snapshot, change *apportionv1.Change) *apportionv1.Snapshot {
+// changed returns a snapshot in which something is different.
+func changed(s *apportionv1.Snapshot, by func(*apportionv1.Snapshot)) *apportionv1.Snapshot {
 	out := proto.CloneOf(s)
-	for _, q := range change.GetQueues() {
-		out.Queues[slices.IndexFunc(out.GetQueues(), func(o *apportionv1.Queue) bool { return o.GetName() == q.GetName() })] = q
-	}
-	for _, n := range change.GetNodes() {
-		out.Nodes[slices.IndexFunc(out.GetNodes(), func(o *apportionv1.Node) bool { return o.GetName() == n.GetName() })] = n
-	}
-	for _, j := range change.GetJobs() {
-		out.Jobs[slices.IndexFunc(out.GetJobs(), func(o *apportionv1.Job) bool { return lookup.JobName(o) == lookup.JobName(j) })] = j
+	by(out)
+	return out
+}
+
+// withCPU returns amounts with another amount of cpu, the first dimension.
+func withCPU(of *apportionv1.Resource, cores int) *apportionv1.Resource {
+	out := &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000 * float64(cores)}}
+	for i, d := range of.GetDimensions() {
+		if d != 0 {
+			out.Dimensions, out.Amounts = append(out.Dimensions, d), append(out.Amounts, of.GetAmounts()[i])
+		}
 	}
 	return out
 }
@@ -97,15 +101,27 @@ func TestDiffSaysWhatExplainAndWhatIfSay(t *testing.T) {
 		name := rapid.SampledFrom([]string{"proportion", "capacity", "fair"}).Draw(t, "policy")
 		rules, ok := client.Preset(name)
 		require.True(t, ok)
-		queue := rapid.SampledFrom(cluster.GetQueues()).Draw(t, "queue").GetName()
-		job := rapid.SampledFrom(cluster.GetJobs()).Draw(t, "job")
-		node := rapid.SampledFrom(cluster.GetNodes()).Draw(t, "node").GetName()
-		amount := rapid.SampledFrom([]int{1, 4, 16, 64, 1000}).Draw(t, "amount")
-		set := rapid.SampledFrom([]string{
-			fmt.Sprintf("queue/%s.weight=%d", queue, amount), fmt.Sprintf("queue/%s.capability.cpu=%d", queue, amount),
-			fmt.Sprintf("queue/%s.guarantee.cpu=%d", queue, amount), fmt.Sprintf("queue/%s.state=closed", queue),
-			fmt.Sprintf("job/%s.priority=%d", lookup.JobName(job), amount), fmt.Sprintf("node/%s.allocatable.cpu=%d", node, amount),
-		}).Draw(t, "set")
+		require.Equal(t, "cpu", cluster.GetDimensions()[0])
+		q, j := rapid.IntRange(0, len(cluster.GetQueues())-1).Draw(t, "queue"), rapid.IntRange(0, len(cluster.GetJobs())-1).Draw(t, "job")
+		n, amount := rapid.IntRange(0, len(cluster.GetNodes())-1).Draw(t, "node"), rapid.SampledFrom([]int{1, 4, 16, 64, 1000}).Draw(t, "amount")
+		queue, job, node := cluster.GetQueues()[q].GetName(), lookup.JobName(cluster.GetJobs()[j]), cluster.GetNodes()[n].GetName()
+		ways := map[string]func(*apportionv1.Snapshot){
+			fmt.Sprintf("queue/%s.weight=%d", queue, amount): func(s *apportionv1.Snapshot) { s.Queues[q].Weight = new(uint32(amount)) },
+			fmt.Sprintf("queue/%s.capability.cpu=%d", queue, amount): func(s *apportionv1.Snapshot) {
+				s.Queues[q].Capability = withCPU(s.GetQueues()[q].GetCapability(), amount)
+			},
+			fmt.Sprintf("queue/%s.guarantee.cpu=%d", queue, amount): func(s *apportionv1.Snapshot) {
+				s.Queues[q].Guarantee = withCPU(s.GetQueues()[q].GetGuarantee(), amount)
+			},
+			fmt.Sprintf("queue/%s.state=closed", queue): func(s *apportionv1.Snapshot) {
+				s.Queues[q].State = apportionv1.QueueState_QUEUE_STATE_CLOSED
+			},
+			fmt.Sprintf("job/%s.priority=%d", job, amount): func(s *apportionv1.Snapshot) { s.Jobs[j].Priority = int32(amount) },
+			fmt.Sprintf("node/%s.allocatable.cpu=%d", node, amount): func(s *apportionv1.Snapshot) {
+				s.Nodes[n].Allocatable = withCPU(s.GetNodes()[n].GetAllocatable(), amount)
+			},
+		}
+		set := rapid.SampledFrom(slices.Sorted(maps.Keys(ways))).Draw(t, "set")
 		made, err := (&variation.Variation{Set: []string{set}}).Of(lookup.Of(cluster), nil)
 		if err != nil {
 			t.Skip(err)
@@ -118,7 +134,7 @@ func TestDiffSaysWhatExplainAndWhatIfSay(t *testing.T) {
 				Decider: decider,
 			}}
 		}
-		sides := [2]*side{of(cluster), of(changedBy(made.Base.Snapshot, made.Change))}
+		sides := [2]*side{of(cluster), of(changed(cluster, ways[set]))}
 		var explained [2]map[string]*apportionv1.Explanation
 		for i, s := range sides {
 			answer, err := decider.Simulate(t.Context(), s.Input, question.ExplainStep(nil))
@@ -147,7 +163,7 @@ func TestDiffSaysWhatExplainAndWhatIfSay(t *testing.T) {
 			require.ElementsMatch(t, want, got, set)
 		}
 
-		_, before, after, err := compared(t.Context(), of(made.Base.Snapshot).Question, made, nil)
+		_, before, after, err := compared(t.Context(), of(cluster).Question, made, nil)
 		require.NoError(t, err)
 		for i, waiting := range []*apportionv1.ExplainAnswer{before.Waiting, after.Waiting} {
 			said := byName(waiting)

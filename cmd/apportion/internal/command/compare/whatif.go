@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
@@ -16,6 +17,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/submission"
 	"github.com/apportion/apportion/cmd/apportion/internal/variation"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/editing"
 	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/lookup"
 )
@@ -64,21 +66,9 @@ or a job in short form:
 
 Fields for --set:
 
-  queue/NAME.weight, .priority, .state (open, closing, closed), .reclaimable (true, false)
-  queue/NAME.capability.RESOURCE, .guarantee.RESOURCE, .deserved.RESOURCE; none removes it
-  queue/NAME.usage.RESOURCE, .budget.RESOURCE, .spent.RESOURCE (quantum-seconds), .budgetKind (hard, soft)
-  job/NAMESPACE/NAME.priority, .queue, .minAvailable, .minResources.RESOURCE
-  job/NAMESPACE/NAME.role.ROLE.minAvailable, and .role.ROLE.request.RESOURCE: what each waiting task
-  of the role asks for at most
-  job/NAMESPACE/NAME.otherNode: a node that its waiting tasks may use besides those that taints,
-  selectors and affinities leave them
-  node/NAME.allocatable.RESOURCE
-  node/NAME.maintenance: planned downtime, 2006-01-02T15:04:05Z/2006-01-02T17:04:05Z, or several periods
-  separated by commas, in place of that of the node; nothing or none removes it
-
-About a cluster with Kueue: clusterqueue/NAME.nominal.RESOURCE, .borrowingLimit.RESOURCE and .lendingLimit.RESOURCE (none
-removes the limit; RESOURCE@FLAVOR if several flavors have it), .weight, .cohort (none: no cohort) and
-.stopPolicy (None, Hold, HoldAndDrain).
+` + editing.Help() + `
+None as the value removes an amount, a limit, a parent, a cohort or a downtime. In place of RESOURCE, RESOURCE@FLAVOR
+names one of several flavors of Kueue that have it. The word role may be left out.
 
 A name may be in quotation marks, such as queue/"a.weight=b".weight=5. Without them, the longest name
 that exists is meant.
@@ -218,11 +208,11 @@ func registerVariation(a *question.Asking, command *cobra.Command, v *variation.
 	a.Complete(command, "finish", question.JobNames)
 	cli.Must(command, command.RegisterFlagCompletionFunc("set",
 		func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return a.Names(variation.Completions, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+			return a.Names(editing.Completions, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}))
 }
 
-// trial is a cluster before and after a change.
+// trial is a cluster before and after a change: the events and edits of an input.
 type trial struct {
 	Basis  cli.Message `json:"basis"`
 	Change cli.Message `json:"change"`
@@ -250,19 +240,12 @@ func vary(ctx context.Context, q *question.Question, v *variation.Variation, job
 	if err != nil {
 		return err
 	}
-	if made.Base.Snapshot != q.Snapshot {
-		q.Lookup, q.Snapshot = made.Base, made.Base.Snapshot
-		q.Upload = nil // The base has more dimensions than what the server holds.
-		if err := q.Server.CompileOnce(ctx, q.Decider, q.Loaded); err != nil {
-			return err
-		}
-	}
 	basis, before, after, err := compared(ctx, q, made, jobs)
 	if err != nil {
-		return err
+		return made.Flagged(err)
 	}
 	err = q.Answer(basis, trial{
-		Basis: cli.Within(basis), Change: cli.Within(made.Change),
+		Basis: cli.Within(basis), Change: cli.Within(&apportionv1.Input{Events: made.Events, Edits: made.Edits}),
 		Before: trialSide{cli.Within(before.Shares), cli.Within(before.Waiting), cli.Within(before.Held)},
 		After:  trialSide{cli.Within(after.Shares), cli.Within(after.Waiting), cli.Within(after.Held)},
 	}, func(p *render.Printer) {
@@ -285,10 +268,10 @@ func compared(
 	end := cli.ShowWaiting(q.Err, "trying the change")
 	defer end()
 	shares, waiting := question.SharesStep(), question.ExplainStep(nil)
-	if made.Base.GetMemory() != nil || made.Change.GetMemory() != nil {
+	if q.Lookup.GetMemory() != nil {
 		shares.GetShares().Explain = &apportionv1.Explain{} // The weights that follow from usage are part of the derivation.
 	}
-	change := event.Change(made.Change)
+	inputs := [2]client.Input{q.Input, made.After(q.Input)}
 	sides := [2]*render.Side{&before, &after}
 	var sessions [2]*client.Session
 	defer func() {
@@ -299,15 +282,13 @@ func compared(
 		}
 	}()
 	err = both(func(i int) (err error) {
-		if sessions[i], err = q.Decider.OpenSession(ctx, q.Input); err != nil {
+		if sessions[i], err = q.Decider.OpenSession(ctx, inputs[i]); err != nil {
 			return err
 		}
-		steps := [][]*apportionv1.Step{{shares, waiting}, {change, shares, waiting}}[i]
-		answers, err := question.AnswersOf(ctx, sessions[i], steps...)
+		answers, err := question.AnswersOf(ctx, sessions[i], shares, waiting)
 		if err != nil {
 			return err
 		}
-		answers = answers[len(answers)-2:]
 		sides[i].Shares, sides[i].Waiting = answers[0].GetShares(), answers[1].GetExplain()
 		return nil
 	})
@@ -322,7 +303,9 @@ func compared(
 		}
 		return err
 	})
-	return sessions[0].Basis(), before, after, err
+	basis = proto.CloneOf(sessions[0].Basis())
+	basis.Dimensions = sessions[1].Basis().GetDimensions() // Those before it, and then those that only the change has.
+	return basis, before, after, err
 }
 
 // submitted reports whether an answer that names a job means one of these.
