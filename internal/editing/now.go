@@ -223,7 +223,9 @@ func downtime(n *apportionv1.Node) string {
 	return cmp.Or(strings.Join(periods, ","), None)
 }
 
-func moment(nanoseconds int64) string { return time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano) }
+func moment(nanoseconds int64) string {
+	return time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano)
+}
 
 // tasksOn says how many tasks are on a node.
 func (s *setting) tasksOn(node uint32) string {

@@ -23,7 +23,9 @@ type Reader struct {
 }
 
 // NewReader returns a reader of edits of a snapshot.
-func NewReader(s *lookup.Snapshot) *Reader { return &Reader{Snapshot: s, Names: slices.Clone(s.GetDimensions())} }
+func NewReader(s *lookup.Snapshot) *Reader {
+	return &Reader{Snapshot: s, Names: slices.Clone(s.GetDimensions())}
+}
 
 // Setting is an edit that was read.
 type Setting struct {

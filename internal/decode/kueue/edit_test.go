@@ -34,9 +34,9 @@ func TestAnEditOfKueueChangesOneSettingAndLeavesTheMessageBefore(t *testing.T) {
 		"weight: 2.5 " + spot + reserved:   of(edit.Weight, 2.5),
 		"stopped: true " + spot + reserved: of(edit.Close, 0),
 		spot + reserved:                    of(edit.Open, 0),
-		spot + `quotas { node_set: "reserved" nominal { dimensions: 0 amounts: 9 } borrowing_limit { dimensions: 0 amounts: 1000 } }`:                                                of(edit.Nominal, 9),
-		spot + `quotas { node_set: "reserved" nominal { dimensions: 0 amounts: 2000 } borrowing_limit { dimensions: 0 amounts: 9 } }`:                                                of(edit.BorrowingLimit, 9),
-		spot + `quotas { node_set: "reserved" nominal { dimensions: 0 amounts: 2000 } borrowing_limit {} }`:                                                                          removed,
+		spot + `quotas { node_set: "reserved" nominal { dimensions: 0 amounts: 9 } borrowing_limit { dimensions: 0 amounts: 1000 } }`:                                               of(edit.Nominal, 9),
+		spot + `quotas { node_set: "reserved" nominal { dimensions: 0 amounts: 2000 } borrowing_limit { dimensions: 0 amounts: 9 } }`:                                               of(edit.BorrowingLimit, 9),
+		spot + `quotas { node_set: "reserved" nominal { dimensions: 0 amounts: 2000 } borrowing_limit {} }`:                                                                         removed,
 		spot + `quotas { node_set: "reserved" nominal { dimensions: 0 amounts: 2000 } borrowing_limit { dimensions: 0 amounts: 1000 } lending_limit { dimensions: 0 amounts: 9 } }`: of(edit.LendingLimit, 9),
 	} {
 		was := Kept(parse(&apportionv1.KueueQueue{}, spot+reserved))

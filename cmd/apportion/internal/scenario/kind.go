@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/editing"
 	"github.com/apportion/apportion/internal/event"
 	"github.com/apportion/apportion/internal/lookup"
 	"github.com/apportion/apportion/internal/tree"
@@ -30,6 +31,7 @@ type kind struct {
 var special = map[protoreflect.FullName]kind{
 	nameOf[*apportionv1.MarkStep]():     {read: (*work).setMark, short: "name"},
 	nameOf[*apportionv1.RollbackStep](): {read: (*work).rollback, short: "mark"},
+	nameOf[*apportionv1.Edits]():        {read: (*work).makeEdits, short: "edits"},
 	nameOf[*apportionv1.Placement]():    {complete: (*work).checkNodes},
 	nameOf[*apportionv1.OrderStep]():    {complete: (*work).orderQueues},
 }
@@ -157,6 +159,29 @@ func (w *work) removeJob() (*apportionv1.Step, error) {
 		err = w.node.FaultAt("jobs", "is needed")
 	}
 	return event.Change(change), err
+}
+
+// makeEdits reads edits as --set of whatif does.
+func (w *work) makeEdits() (*apportionv1.Step, error) {
+	var edits []*apportionv1.Edit
+	reader := editing.NewReader(w.snapshot)
+	err := w.node.Read(tree.Fields{"edits": func(n tree.Node) error {
+		for _, item := range n.OneOrMore() {
+			edit, err := reader.Read(item.Value)
+			switch {
+			case err != nil:
+				return item.Fault("%v", err)
+			case len(reader.Names) > len(w.snapshot.GetDimensions()):
+				return item.Fault("the cluster has no resource %q", reader.Names[len(reader.Names)-1])
+			}
+			edits = append(edits, edit.Edit)
+		}
+		return nil
+	}})
+	if err == nil && len(edits) == 0 {
+		err = w.node.FaultAt("edits", "is needed")
+	}
+	return event.Edit(edits), err
 }
 
 func (w *work) setMark() (*apportionv1.Step, error) {

@@ -46,6 +46,11 @@ func TestAStepIsTheMessageOfItsKeys(t *testing.T) {
 		`evict: a-w-0`:                                                             `event { evict { tasks { indices: 0 } } }`,
 		`status: {tasks: a-w-0, status: running}`:                                  `event { status { tasks { indices: 0 } status: TASK_STATUS_RUNNING } }`,
 		`removeJob: a`:                                                             `event { change { remove_jobs: "a" } }`,
+		`edit: queue/q1.weight=5`:                                                  `event { edit { edits { kind: EDIT_KIND_WEIGHT queue { index: 1 name: "q1" } amount: 5 } } }`,
+		`edit: [node/n1.removed=true, job/b.role.w.minAvailable=1]`: `event { edit {
+			edits { kind: EDIT_KIND_REMOVE node { index: 1 name: "n1" } }
+			edits { kind: EDIT_KIND_MINIMUM job { index: 1 } role: "w" amount: 1 }
+		} }`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			got, err := step(t, text)
@@ -59,19 +64,21 @@ func TestAStepIsTheMessageOfItsKeys(t *testing.T) {
 
 func TestWhatIsWrongWithAStepIsTold(t *testing.T) {
 	for text, want := range map[string]string{
-		`reclaim`:                                `f:1: reclaim.claimant: is needed`,
-		`allocatable: []`:                        `f:1: allocatable.tasks: is needed`,
-		`admit: []`:                              `f:1: admit.jobs: is needed`,
-		`addJob: {name: a, queue: q0}`:           `f:1: addJob.name: a job of this name is there already, or was`,
-		`removeJob: {}`:                          `f:1: removeJob.jobs: is needed`,
-		`place: {tasks: a-w-0, nodes: [n0, n1]}`: `f:1: place.nodes: one node for each task is expected`,
-		`order: {queues: q0, jobs: a}`:           `f:1: order.jobs: excludes queues, which is given too`,
-		`order: {claimantQueue: [q0, q1]}`:       `f:1: order.claimantQueue: one name is expected`,
-		`nodes: {tasks: a-w-0, top: -1}`:         `f:1: nodes.top: not a whole number that is possible here: -1`,
-		`shares: {tree: 3}`:                      `f:1: shares.tree: neither true nor false`,
-		`shares: {fields: mass}`:                 `f:1: shares.fields: one of these is expected: allocated, capability, deserved, elastic, guarantee, inqueue, real_capability, request, reserved, share, weight, with_memory`,
-		`order: {claimantTaskUid: x}`:            `f:1: order.claimantTaskUid: no such key; did you mean "claimantTask"?`,
-		`rollback`:                               `f:1: rollback: no such mark was set: there is none at all`,
+		`reclaim`:                                      `f:1: reclaim.claimant: is needed`,
+		`allocatable: []`:                              `f:1: allocatable.tasks: is needed`,
+		`admit: []`:                                    `f:1: admit.jobs: is needed`,
+		`addJob: {name: a, queue: q0}`:                 `f:1: addJob.name: a job of this name is there already, or was`,
+		`removeJob: {}`:                                `f:1: removeJob.jobs: is needed`,
+		`place: {tasks: a-w-0, nodes: [n0, n1]}`:       `f:1: place.nodes: one node for each task is expected`,
+		`order: {queues: q0, jobs: a}`:                 `f:1: order.jobs: excludes queues, which is given too`,
+		`order: {claimantQueue: [q0, q1]}`:             `f:1: order.claimantQueue: one name is expected`,
+		`nodes: {tasks: a-w-0, top: -1}`:               `f:1: nodes.top: not a whole number that is possible here: -1`,
+		`shares: {tree: 3}`:                            `f:1: shares.tree: neither true nor false`,
+		`shares: {fields: mass}`:                       `f:1: shares.fields: one of these is expected: allocated, capability, deserved, elastic, guarantee, inqueue, real_capability, request, reserved, share, weight, with_memory`,
+		`order: {claimantTaskUid: x}`:                  `f:1: order.claimantTaskUid: no such key; did you mean "claimantTask"?`,
+		`edit: [queue/q1.weight=5, queue/q2.weight=5]`: `f:1: edit.edits: no queue "q2"; queues are q0, q1`,
+		`edit: []`:                                     `f:1: edit.edits: is needed`,
+		`rollback`:                                     `f:1: rollback: no such mark was set: there is none at all`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			_, err := step(t, text)
@@ -89,7 +96,7 @@ func step(t *testing.T, text string) (*scenario.Step, error) {
 
 func TestEveryKindOfStepCanBeWritten(t *testing.T) {
 	fields := (&apportionv1.Step{}).ProtoReflect().Descriptor().Oneofs().ByName("step").Fields()
-	names := []string{"addJob", "removeJob", "admit", "place", "evict", "status"}
+	names := []string{"addJob", "removeJob", "admit", "place", "evict", "status", "edit"}
 	for i := range fields.Len() {
 		if name := fields.Get(i).JSONName(); name != "event" {
 			names = append(names, name)
