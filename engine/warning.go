@@ -69,19 +69,19 @@ func (s *Session) warnOfUnoffered(add func(policy.Warning)) {
 	}
 }
 
-// warnOfSmallNodes names nodes with less than one core, which no real node has: amounts of cpu are in milli-cores.
+// warnOfSmallNodes names nodes with less than one core or one device, which no real node has: amounts are in thousandths of these.
 func (s *Session) warnOfSmallNodes(add func(policy.Warning)) {
-	small := s.view.SmallNodes()
-	if small.N == 0 {
-		return
+	for _, small := range s.view.SmallNodes() {
+		node, one, unit := &s.view.Nodes[small.First], "core", "amounts of cpu are in milli-cores, 1000 for a core"
+		if small.Dimension != resource.CPU {
+			one, unit = s.view.Dims.Name(small.Dimension), "amounts of devices are in thousandths, 1000 for one"
+		}
+		add(policy.Warning{
+			Code: policy.NodeBelowOne, Path: fmt.Sprintf("nodes[%d].allocatable", small.First), Queue: model.None,
+			Text:      fmt.Sprintf("nodes with less than 1 %s: %d, such as %q with {0}; %s", one, small.N, node.Name, unit),
+			Dimension: small.Dimension, Amounts: []float64{node.Allocatable.V[small.Dimension]},
+		})
 	}
-	node := &s.view.Nodes[small.First]
-	add(policy.Warning{
-		Code: policy.NodeBelowOneCore, Path: fmt.Sprintf("nodes[%d].allocatable", small.First), Queue: model.None,
-		Text: fmt.Sprintf("nodes with less than 1 core: %d, such as %q with {0}; amounts of cpu are in milli-cores, 1000 for a core",
-			small.N, node.Name),
-		Dimension: resource.CPU, Amounts: []float64{node.Allocatable.V[resource.CPU]},
-	})
 }
 
 // warnOfReservations names reservations of a node that keep it from the jobs that hold them: those that last when one of them begins, and

@@ -28,19 +28,24 @@ func TestADimensionThatNoNodeOffersIsNamed(t *testing.T) {
 	}}, s.Warnings())
 }
 
-func TestNodesBelowOneCoreAreNamed(t *testing.T) {
+func TestNodesBelowOneCoreOrDeviceAreNamed(t *testing.T) {
 	b := model.NewBuilder(0)
-	b.Dimensions([]string{"cpu"})
+	b.Dimensions([]string{"cpu", "example.com/gpu", "ephemeral-storage"})
 	for i, cpu := range []float64{1000, 64, 0, 32} {
-		b.Node(model.NodeSpec{Name: "n" + strconv.Itoa(i), Allocatable: &model.Amounts{Dimension: []uint32{0}, Amount: []float64{cpu}}})
+		b.Node(model.NodeSpec{Name: "n" + strconv.Itoa(i), Allocatable: &model.Amounts{
+			Dimension: []uint32{0, 1, 2}, Amount: []float64{cpu, []float64{0, 8000, 8, 4}[i], 5},
+		}})
 	}
 	m, err := b.Build()
 	require.NoError(t, err)
 	s, err := engine.Open(m, engine.Policy{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []policy.Warning{{
-		Code: policy.NodeBelowOneCore, Path: "nodes[1].allocatable", Queue: model.None, Dimension: 0, Amounts: []float64{64},
+		Code: policy.NodeBelowOne, Path: "nodes[1].allocatable", Queue: model.None, Dimension: 0, Amounts: []float64{64},
 		Text: `nodes with less than 1 core: 2, such as "n1" with {0}; amounts of cpu are in milli-cores, 1000 for a core`,
+	}, {
+		Code: policy.NodeBelowOne, Path: "nodes[2].allocatable", Queue: model.None, Dimension: 3, Amounts: []float64{8},
+		Text: `nodes with less than 1 example.com/gpu: 2, such as "n2" with {0}; amounts of devices are in thousandths, 1000 for one`,
 	}}, s.Warnings())
 }
 

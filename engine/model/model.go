@@ -56,7 +56,7 @@ type Model struct {
 	reserves bool
 	// OffNode counts the tasks on nodes that the latest Change removed.
 	OffNode int
-	small   SmallNodes
+	small   []SmallNodes
 	// extra is the size of what single policies read, queueParts and jobParts are the most parts of it that a queue and a job have.
 	extra, queueParts, jobParts int
 	// text holds the uids and names of tasks.
@@ -326,25 +326,36 @@ func (m *Model) queueName(q int32) string { return m.Queues[q].Name }
 
 func (m *Model) nodeName(n int32) string { return m.Nodes[n].Name }
 
-// SmallNodes are the nodes that offer some cpu, but less than one core.
+// SmallNodes are the nodes that offer some of a dimension, but less than one core or one device.
 type SmallNodes struct {
-	// First is the first of them in NodeOrder, and None if N is 0.
+	Dimension int
+	// First is the first of them in NodeOrder.
 	First NodeID
 	N     int
 }
 
-// SmallNodes returns the nodes that offer some cpu, but less than one core. They are found when the model is built, because every session
-// asks for them.
-func (m *Model) SmallNodes() SmallNodes { return m.small }
+// SmallNodes returns, by dimension, the nodes that offer some of cpu or of a device, but less than one. They are found when the model is
+// built, because every session asks for them.
+func (m *Model) SmallNodes() []SmallNodes { return m.small }
 
 func (m *Model) findSmallNodes() {
-	const core = 1000
-	m.small = SmallNodes{First: None}
-	for _, n := range m.NodeOrder {
-		if cpu := m.Nodes[n].Allocatable.V[resource.CPU]; cpu > 0 && cpu < core {
-			if m.small.N++; m.small.N == 1 {
-				m.small.First = n
+	const one = 1000
+	m.small = nil
+	for d := range m.Dims.Len() {
+		// The name of a device has a domain. Others are counted in bytes or in pods.
+		if d != resource.CPU && !strings.Contains(m.Dims.Name(d), "/") {
+			continue
+		}
+		small := SmallNodes{Dimension: d}
+		for _, n := range m.NodeOrder {
+			if x := m.Nodes[n].Allocatable.V[d]; x > 0 && x < one {
+				if small.N++; small.N == 1 {
+					small.First = n
+				}
 			}
+		}
+		if small.N > 0 {
+			m.small = append(m.small, small)
 		}
 	}
 }

@@ -416,7 +416,7 @@ const (
 	HierarchyWeightIgnored    WarningCode = 17
 	WarningsTruncated         WarningCode = 18
 	TasksOffNode              WarningCode = 20
-	NodeBelowOneCore          WarningCode = 21
+	NodeBelowOne              WarningCode = 21
 	MemoryIgnored             WarningCode = 22
 	MemoryStale               WarningCode = 23
 	MemorySwings              WarningCode = 24

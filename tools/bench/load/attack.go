@@ -97,6 +97,11 @@ var attacks = []attack{
 		tested("CostsMoreThanItMay", "./engine/policy/kueue"),
 	},
 	{
+		"odds", "forecasts with a reservation for each of thousands of nodes and many kinds of past jobs, and questions that are cancelled",
+		"each ends when its work is spent, or soon after it is cancelled; memory is bounded",
+		tested("HostileForecast|AsksWhetherToStop", "./engine/forecast", "./engine/odds", "./internal/wire"),
+	},
+	{
 		"rules", "objects of Kueue and rules on other pods that cost far more than their bytes: products of their lists",
 		"each is refused before it is done, or answered; nothing is half done",
 		tested("FarMoreThanItsBytes|QuestionOfKueue|NearEachOther", "./internal/wire"),

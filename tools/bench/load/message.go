@@ -87,7 +87,8 @@ func namedBy(of proto.Message, in *apportionv1.Input, random *rand.Rand) proto.M
 	case *apportionv1.Selector:
 		return &apportionv1.Selector{Indices: number(4)}
 	case *apportionv1.Event:
-		return events(random)[random.IntN(5)].GetEvent()
+		all := events(random)
+		return all[random.IntN(len(all))].GetEvent()
 	}
 	return nil
 }
@@ -105,7 +106,10 @@ func events(random *rand.Rand) []*apportionv1.Step {
 	status := apportionv1.TaskStatus(random.IntN(10))
 	return []*apportionv1.Step{
 		event.Admit(some()), event.Place(some(), some()), event.Evict(some(), status), event.SetStatus(some(), status),
-		event.Change(aChange(random)),
+		event.Change(aChange(random)), event.Edit([]*apportionv1.Edit{{
+			Kind: apportionv1.EditKind_EDIT_KIND_WEIGHT, Object: &apportionv1.Edit_Queue{Queue: &apportionv1.Ref{Index: new(uint32(random.IntN(4)))}},
+			Amount: new(float64(random.IntN(9))),
+		}}),
 	}
 }
 
