@@ -103,13 +103,13 @@ var forms = []form{
 	},
 	{
 		object: "job", setting: "otherNode", kind: apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE, value: toNode,
-		about: "that its waiting tasks may use too, whatever taints, selectors and affinities say",
+		about: "that its waiting tasks may use besides those that taints, selectors and affinities leave",
 	},
 	{object: "job", setting: "ended", value: words, words: []word{{"true", apportionv1.EditKind_EDIT_KIND_END, ""}}},
 	{object: "node", setting: "allocatable.", kind: apportionv1.EditKind_EDIT_KIND_ALLOCATABLE, value: amount},
 	{
 		object: "node", setting: "maintenance", kind: apportionv1.EditKind_EDIT_KIND_MAINTENANCE, value: textual,
-		about: "2006-01-02T15:04:05Z/2006-01-02T17:04:05Z, or several periods with commas between them, in place of what is planned",
+		about: "2006-01-02T15:04:05Z/2006-01-02T17:04:05Z, or several with commas, in place of what is planned",
 	},
 	{object: "node", setting: "copies", kind: apportionv1.EditKind_EDIT_KIND_NODES_LIKE, value: number, about: "that are added"},
 	{object: "node", setting: "cordoned", value: words, words: []word{

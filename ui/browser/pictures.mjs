@@ -10,7 +10,7 @@ const pictures = [
   { name: "dark", fragment: "#/cluster?queue=language", height: 800, colorScheme: "dark" },
   {
     name: "whatif", height: 900,
-    fragment: `#/whatif?queue=language&edit=${encodeURIComponent('[["weight","language",7],["add","gpu-a100-01",4]]')}`,
+    fragment: `#/whatif?queue=language&edit=${encodeURIComponent('["queue/language.weight=7","node/gpu-a100-01.copies=4"]')}`,
   },
   { name: "job", fragment: "#/job/robotics%2Fgrasp-train", height: 1000, from: "ending" },
   { name: "nodes", fragment: "#/nodes/gpu-a100-04?by=queue", height: 460 },

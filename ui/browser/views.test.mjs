@@ -147,7 +147,7 @@ test("what if a weight were another, nodes came, and a job were submitted", () =
   await says(page, ".summary", /^No queue/);
 }));
 
-test("what if jobs had ended", () => look(`#/whatif?edit=${encodeURIComponent('[["end","scavenge/hyperopt"],["end","scavenge/render-farm"]]')}`, async (page) => {
+test("what if jobs had ended", () => look(`#/whatif?edit=${encodeURIComponent('["job/scavenge/hyperopt.ended=true","job/scavenge/render-farm.ended=true"]')}`, async (page) => {
   await says(page, ".summary", /would no longer be blocked/);
   assert.match(await text(page, ".chips"), /scavenge\/hyperopt has ended/);
 }));

@@ -6,7 +6,7 @@ import { keep, useAsked, type Asked, type Pace } from "./asked.ts";
 import { simulate, type Answers } from "./core/ask.ts";
 import type { Cluster } from "./core/cluster.ts";
 import type { InputJson, StepJson } from "./core/contract.ts";
-import { applied, type Changed, type Edit } from "./core/edit.ts";
+import { sent, type Change, type Changed } from "./core/edit.ts";
 import { readTasks, withTasks } from "./core/kept.ts";
 import type { Route } from "./core/route.ts";
 import type { Opened, Policy } from "./core/source.ts";
@@ -53,14 +53,15 @@ export function inputOf(opened: Opened, policy: Policy, changed: Changed | undef
     input.policy = policy.policy ?? {};
   }
   if (changed !== undefined) {
-    input.events = [{ change: changed.change }];
+    input.events = changed.events;
+    input.edits = changed.edits;
   }
   return input;
 }
 
 // A snapshot that stays as it is has no digest where it is sent with each question; then the time tells it from another one.
 const keyOf = (opened: Opened, policy: Policy, steps: readonly StepJson[], changed: Changed | undefined): string =>
-  JSON.stringify([opened.title, opened.digest === "" ? opened.read : "", opened.digest, policy.name, changed?.change ?? null, steps]);
+  JSON.stringify([opened.title, opened.digest === "" ? opened.read : "", opened.digest, policy.name, changed === undefined ? null : [changed.events, changed.edits], steps]);
 
 // useSteps asks steps about the cluster by a policy, changed by edits.
 export function useSteps(steps: readonly StepJson[] | undefined, policy: Policy, changed?: Changed, pace: Pace = 0): Asked<Answers> {
@@ -101,9 +102,9 @@ export function WithTasks({ children, loading }: { children: ComponentChildren; 
   return <PageContext.Provider value={value}>{children}</PageContext.Provider>;
 }
 
-// useChanged makes what edits make of the cluster; undefined without edits.
-export function useChanged(cluster: Cluster, edits: readonly Edit[]): Changed | undefined {
-  return useMemo(() => (edits.length === 0 ? undefined : applied(cluster, edits)), [cluster, edits]);
+// useChanged returns what a request says of changes; undefined without any.
+export function useChanged(cluster: Cluster, changes: readonly Change[]): Changed | undefined {
+  return useMemo(() => (changes.length === 0 ? undefined : sent(cluster, changes)), [cluster, changes]);
 }
 
 // Questions that several views ask, so that they are answered once.

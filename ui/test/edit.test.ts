@@ -1,77 +1,95 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { Cluster } from "../src/core/cluster.ts";
-import { applied, formatEdits, parseEdits, withEdit, type Edit } from "../src/core/edit.ts";
+import type { EditJson, SnapshotJson } from "../src/core/contract.ts";
+import { argumentsOf, formatEdits, named, parseEdits, readEdit, saidEdit, sent, withEdit, writeEdit, type Change, type Edit } from "../src/core/edit.ts";
 import { jobOf } from "../src/core/job.ts";
+
+interface Vector {
+  readonly snapshot: SnapshotJson;
+  readonly edits: { readonly text: string; readonly edit: EditJson }[];
+  readonly arguments: string[];
+}
+
+test("edits are written as the command line writes them, and read back", () => {
+  for (const vector of JSON.parse(readFileSync("../testdata/edits.json", "utf8")) as Vector[]) {
+    const of = new Cluster(vector.snapshot);
+    const edits = vector.edits.map(({ edit }) => named(of, edit));
+    edits.forEach((edit, i) => {
+      const { text, edit: message } = vector.edits[i] as Vector["edits"][number];
+      assert.equal(writeEdit(edit), text);
+      assert.deepEqual(readEdit(text), edit, text);
+      const { edits: [request], faults } = sent(of, [edit]);
+      assert.deepEqual(faults, []);
+      const without = ({ queue, job, node, to, ...rest }: EditJson) => [rest, queue !== undefined, job !== undefined, node !== undefined, to?.name];
+      assert.deepEqual(without(request ?? {}), without(message), text);
+    });
+    assert.deepEqual(argumentsOf(edits), vector.arguments);
+    assert.deepEqual(parseEdits(formatEdits(edits.slice(0, 200))), edits);
+  }
+});
 
 const cluster = new Cluster({
   dimensions: ["nvidia.com/gpu"],
-  nodes: [{ name: "n0", allocatable: { dimensions: [0], amounts: [8000] }, usedByOthers: { dimensions: [0], amounts: [1000] } }, { name: "n1" }],
+  nodes: [{ name: "n0", allocatable: { dimensions: [0], amounts: [8000] } }, { name: "n1" }],
   queues: [{ name: "a", weight: 2, capability: { dimensions: [0], amounts: [4000] } }, { name: "b" }],
   jobs: [{ name: "old", namespace: "x", queue: "a" }],
 });
-const edits: Edit[] = [
-  { kind: "weight", queue: "a", value: 5 }, { kind: "guarantee", queue: "b", dimension: "nvidia.com/gpu", value: 2000 },
-  { kind: "capability", queue: "a", dimension: "nvidia.com/gpu", value: undefined }, { kind: "add", like: "n0", count: 2 }, { kind: "remove", node: "n1" },
+const gpu = "nvidia.com/gpu";
+const weight = (name: string, amount: number): Edit => ({ kind: "EDIT_KIND_WEIGHT", object: "queue", name, amount });
+const edits: Change[] = [
+  weight("a", 5), { kind: "EDIT_KIND_GUARANTEE", object: "queue", name: "b", dimension: gpu, amount: 2000 },
+  { kind: "EDIT_KIND_CAPABILITY", object: "queue", name: "a", dimension: gpu }, { kind: "EDIT_KIND_NODES_LIKE", object: "node", name: "n0", amount: 2 },
+  { kind: "EDIT_KIND_REMOVE", object: "node", name: "n1" }, { kind: "EDIT_KIND_END", object: "job", name: "x/old" }, { job: "name: new\nqueue: a\n" },
 ];
 
-test("edits are read back from an address", () => {
+test("changes are read back from an address", () => {
+  assert.equal(formatEdits(edits.slice(0, 2)), '["queue/a.weight=5","queue/b.guarantee.nvidia.com/gpu=2"]');
   assert.deepEqual(parseEdits(formatEdits(edits)), edits);
   assert.equal(formatEdits([]), "");
 });
 
-test("what is no edit is left out", () => {
-  for (const text of ["", "{", "1", "[1]", '[["weight","a",-1]]', '[["weight","a"]]', '[["add","n0",1e9]]', '[["nothing"]]', '[["__proto__","a","b",1]]']) {
+test("what is no change is left out", () => {
+  for (const text of ["", "{", "1", "[1]", '["queue/a.weight=many"]', '["queue/a.weight"]', '["queue/a.weight="]', '["node/a"]', '["nothing"]', '["__proto__/a.b=1"]']) {
     assert.deepEqual(parseEdits(text), []);
   }
 });
 
-test("an edit takes the place of one of the same thing", () => {
-  assert.deepEqual(withEdit(edits, { kind: "weight", queue: "a", value: 6 }).filter((e) => e.kind === "weight"), [{ kind: "weight", queue: "a", value: 6 }]);
+test("a change takes the place of one of the same thing", () => {
+  assert.deepEqual(withEdit(edits, weight("a", 6)).slice(-2), [{ job: "name: new\nqueue: a\n" }, weight("a", 6)]);
+  const open: Edit = { kind: "EDIT_KIND_OPEN", object: "queue", name: "a" };
+  assert.deepEqual(withEdit([{ ...open, kind: "EDIT_KIND_CLOSE", text: "closing" }], open), [open]);
+  assert.equal(withEdit(edits, { job: "" }).length, edits.length);
 });
 
-test("edits make one change, and leave the cluster alone", () => {
-  const { change, cluster: after, faults } = applied(cluster, edits);
+test("a request has the edits after the job that is submitted, and the cluster stays as it is", () => {
+  const { events, edits: list, cluster: after, job, faults } = sent(cluster, edits);
   assert.deepEqual(faults, []);
-  assert.deepEqual(change.queues, [{ name: "a", weight: 5 }, { name: "b", guarantee: { dimensions: [0], amounts: [2000] } }]);
-  assert.deepEqual(change.nodes?.map((n) => [n.name, n.usedByOthers]), [["n0-new-1", undefined], ["n0-new-2", undefined]]);
-  assert.deepEqual(change.removeNodes, ["n1"]);
-  assert.deepEqual(after.nodes.map((n) => n?.name), ["n0", undefined, "n0-new-1", "n0-new-2"], "positions stay");
-  assert.equal(cluster.queues[0]?.weight, 2);
-});
-
-test("a new node joins the sets of the one that it is like, unless these name their nodes, and has the pods that every node has and no reservations", () => {
-  const placed = new Cluster({
-    dimensions: ["cpu"], nodes: [{ name: "n0", otherPods: [1, 2, 1], leavingPods: [2], domains: [1], reservations: [{ startUnixNano: "5" }] }, { name: "n1", otherPods: [3, 1] }],
-    nodeSets: [{ name: "zone", nodes: [0] }, { name: "volume", nodes: [0], fixed: true }, { name: "other", nodes: [1] }],
-  });
-  const { change } = applied(placed, [{ kind: "add", like: "n0", count: 2 }]);
-  assert.deepEqual(change.nodes, [{ name: "n0-new-1", otherPods: [1], domains: [1] }, { name: "n0-new-2", otherPods: [1], domains: [1] }]);
-  assert.deepEqual(change.nodeSets, [{ name: "zone", nodes: [0, 2, 3] }]);
-});
-
-test("a queue is opened, a node takes tasks again, and a job has ended", () => {
-  const closed = new Cluster({
-    dimensions: ["cpu"], nodes: [{ name: "n0", unschedulable: {} }, { name: "n1" }], queues: [{ name: "a", state: "QUEUE_STATE_CLOSED" }],
-    jobs: [{ name: "old", namespace: "x", queue: "a" }, { uid: "u1", name: "new", namespace: "x", queue: "a" }],
-  });
-  const list: Edit[] = [{ kind: "open", queue: "a" }, { kind: "uncordon", node: "n0" }, { kind: "end", job: "x/old" }, { kind: "end", job: "x/new" }];
-  assert.deepEqual(parseEdits(formatEdits(list)), list);
-  const { change, cluster: after, faults } = applied(closed, list);
-  assert.deepEqual(faults, []);
-  assert.deepEqual(change, {
-    dimensions: ["cpu", "memory"], queues: [{ name: "a", state: "QUEUE_STATE_OPEN" }], nodes: [{ name: "n0" }], removeJobs: ["x/old", "u1"],
-  });
-  assert.deepEqual(after.nodes, [{ name: "n0" }, { name: "n1" }]);
-  assert.deepEqual(after.jobs, [undefined, undefined], "positions stay");
-  assert.deepEqual(applied(closed, [{ kind: "end", job: "z" }]).faults, ["There is no job z."]);
-  assert.deepEqual(applied(closed, [{ kind: "uncordon", node: "n0" }, { kind: "remove", node: "n0" }]).change.nodes, undefined, "a node that is removed takes nothing");
+  assert.deepEqual(list, [
+    { kind: "EDIT_KIND_WEIGHT", queue: { name: "a" }, amount: 5 }, { kind: "EDIT_KIND_GUARANTEE", queue: { name: "b" }, dimension: 0, amount: 2000 },
+    { kind: "EDIT_KIND_CAPABILITY", queue: { name: "a" }, dimension: 0 }, { kind: "EDIT_KIND_NODES_LIKE", node: { name: "n0" }, amount: 2 },
+    { kind: "EDIT_KIND_REMOVE", node: { name: "n1" } }, { kind: "EDIT_KIND_END", job: { index: 0 } },
+  ]);
+  assert.equal(events.length, 1);
+  assert.deepEqual([job, after.jobName(1)], [1, "default/new"]);
+  assert.deepEqual(sent(cluster, [weight("a", 1)]).events, []);
+  assert.deepEqual(sent(cluster, [{ kind: "EDIT_KIND_DESERVED", object: "queue", name: "a", dimension: "cpu", amount: 1 }]).events, [
+    { change: { dimensions: [gpu, "cpu", "memory"] } },
+  ], "a resource that the cluster has not");
 });
 
 test("what does not exist is said", () => {
-  const { faults } = applied(cluster, [{ kind: "weight", queue: "z", value: 1 }, { kind: "remove", node: "z" }, { kind: "job", text: "queue: a" }]);
-  assert.deepEqual(faults, ["There is no queue z.", "There is no node z.", "name: the job needs a name"]);
+  const { faults } = sent(cluster, [weight("z", 1), { kind: "EDIT_KIND_REMOVE", object: "node", name: "z" }, { kind: "EDIT_KIND_END", object: "job", name: "z" }, { job: "queue: a" }]);
+  assert.deepEqual(faults, ["There is no queue z.", "There is no node z.", "There is no job z.", "name: the job needs a name"]);
+});
+
+test("a change is told", () => {
+  assert.deepEqual(edits.map((e) => saidEdit(e, (dimension, amount) => `${amount} ${dimension}`)), [
+    "Weight of a: 5", "Guarantee of b: 2000 nvidia.com/gpu", "Capability of a: none", "2 more nodes like n0", "Without node n1", "x/old has ended", "A job is submitted",
+  ]);
+  assert.equal(saidEdit({ kind: "EDIT_KIND_REQUEST", object: "job", name: "x/old", role: "w", dimension: gpu, amount: 500 }, String), "Role.w.request.nvidia.com/gpu of x/old: 500m");
 });
 
 const read = (text: string) => jobOf(text, [...cluster.dimensions], (q) => cluster.queueIndex(q) !== undefined, (j) => cluster.jobIndex(j) !== undefined);

@@ -19,8 +19,9 @@ import (
 
 	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/cmd/offline/dump"
+	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/editing"
 	"github.com/apportion/apportion/internal/lookup"
-	"github.com/apportion/apportion/internal/quantity"
 )
 
 // longest is the most letters of an address: some programs that pass addresses on cut longer ones.
@@ -147,7 +148,7 @@ func (q *asking) view(query url.Values) (view, name string, err error) {
 		query.Set("with", named[2])
 		return "compare", "", nil
 	case "whatif1":
-		edits, err := q.edited()
+		edits, err := q.edited(indexed)
 		query.Set("edit", edits)
 		return "whatif", "", err
 	}
@@ -174,21 +175,27 @@ func (q *asking) dimension(name string) string {
 }
 
 // edited returns the changes as the address of What if has them.
-func (q *asking) edited() (string, error) {
-	list := [][]any{}
-	for _, e := range q.edits {
-		done, err := q.encoded(e)
+func (q *asking) edited(indexed *lookup.Snapshot) (string, error) {
+	var list []any
+	reader := editing.NewReader(indexed)
+	names := indexed.Names(&apportionv1.Basis{Dimensions: indexed.GetDimensions()})
+	names.Job, names.Node = indexed.JobName, indexed.NodeName
+	for _, text := range q.edits {
+		edit, err := reader.Read(text)
 		if err != nil {
 			return "", err
 		}
-		list = append(list, done)
+		if len(reader.Names) > len(indexed.GetDimensions()) {
+			return "", fmt.Errorf("the cluster has not what %s sets", text)
+		}
+		list = append(list, editing.Write(names, edit.Edit))
 	}
 	if q.job != "" {
 		text, err := q.text(q.job)
 		if err != nil {
 			return "", err
 		}
-		list = append(list, []any{"job", string(text)})
+		list = append(list, map[string]string{"job": string(text)})
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -197,20 +204,4 @@ func (q *asking) edited() (string, error) {
 		return "", err
 	}
 	return strings.TrimSpace(out.String()), nil
-}
-
-// encoded returns a change as a list of its kind and its parts.
-func (q *asking) encoded(e edit) ([]any, error) {
-	switch e.kind {
-	case "end":
-		return []any{e.kind, e.of}, nil
-	case "add", "weight":
-		count, err := strconv.Atoi(e.value)
-		return []any{e.kind, e.of, count}, err
-	case "guarantee", "deserved", "capability":
-		full := q.dimension(e.dimension)
-		amount, err := quantity.Parse(full, e.value)
-		return []any{e.kind, e.of, full, amount}, err
-	}
-	return nil, fmt.Errorf("the page has no counterpart of --set %s", e.kind)
 }

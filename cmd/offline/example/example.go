@@ -172,16 +172,14 @@ type asking struct {
 	verb, policy, resource, job string
 	names                       []string
 	file, snapshot              string
-	edits                       []edit
-	added                       string
+	// edits are as --set has them, and added is the number of nodes that --like adds.
+	edits []string
+	added string
 
 	// from names the cluster in the address.
 	from string
 	dump *dump.Dump
 }
-
-// edit is a change: of the weight or of an amount of a queue, a number of nodes like one, or the end of a job.
-type edit struct{ kind, of, dimension, value string }
 
 // flags are those that the page has a counterpart of, and how many words each takes.
 func (q *asking) flags() map[string]func(string) error {
@@ -193,7 +191,7 @@ func (q *asking) flags() map[string]func(string) error {
 	}
 	return map[string]func(string) error{
 		"-f": set(&q.file), "--snapshot": set(&q.snapshot), "--policy": set(&q.policy), "--resource": set(&q.resource),
-		"--job": set(&q.job), "--set": q.set, "--add-nodes": set(&q.added), "--like": q.like, "--finish": q.finish,
+		"--job": set(&q.job), "--set": q.edit("%s"), "--add-nodes": set(&q.added), "--like": q.like, "--finish": q.edit("job/%q.ended=true"),
 	}
 }
 
@@ -221,28 +219,20 @@ func (q *asking) parse(words []string) error {
 	return nil
 }
 
-// set reads a change such as queue/vision.weight=5. Amounts are in units of the page once the cluster is read.
-func (q *asking) set(text string) error {
-	path, value, ok := strings.Cut(text, "=")
-	parts := strings.Split(strings.TrimPrefix(path, "queue/"), ".")
-	if !ok || !strings.HasPrefix(path, "queue/") || len(parts) < 2 {
-		return fmt.Errorf("the page has no counterpart of --set %s", text)
+// edit reads a flag that stands for an edit.
+func (q *asking) edit(form string) func(string) error {
+	return func(value string) error {
+		q.edits = append(q.edits, fmt.Sprintf(form, value))
+		return nil
 	}
-	q.edits = append(q.edits, edit{kind: parts[1], of: parts[0], dimension: strings.Join(parts[2:], "."), value: value})
-	return nil
 }
 
 func (q *asking) like(node string) error {
 	if q.added == "" {
 		return fmt.Errorf("--like %s comes without --add-nodes", node)
 	}
-	q.edits = append(q.edits, edit{kind: "add", of: node, value: q.added})
+	q.edits = append(q.edits, fmt.Sprintf("node/%q.copies=%s", node, q.added))
 	q.added = ""
-	return nil
-}
-
-func (q *asking) finish(job string) error {
-	q.edits = append(q.edits, edit{kind: "end", of: job})
 	return nil
 }
 

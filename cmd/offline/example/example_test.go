@@ -81,7 +81,7 @@ func TestALinkAsksTheQuestionOfTheCommand(t *testing.T) {
 		{
 			"whatif --set queue/vision.capability.gpu=32 --set queue/vision.weight=5 --add-nodes 2 --like gpu-a100-01 --finish scavenge/hyperopt " + research,
 			"#/whatif?" + url.Values{
-				"edit": {`[["capability","vision","nvidia.com/gpu",32000],["weight","vision",5],["add","gpu-a100-01",2],["end","scavenge/hyperopt"]]`},
+				"edit": {`["queue/vision.capability.nvidia.com/gpu=32","queue/vision.weight=5","node/gpu-a100-01.copies=2","job/scavenge/hyperopt.ended=true"]`},
 				"from": {"sample:research"}, "policy": {"proportion"},
 			}.Encode(),
 		},
@@ -116,9 +116,9 @@ func TestWhatThePageCannotShowHasNoLink(t *testing.T) {
 		{"shares -f examples/clusters/none", "none"},
 		{"shares", "reads no cluster"},
 		{"shares -f examples/clusters/research --policy volcano-scheduler.conf", "no policy volcano-scheduler.conf"},
-		{"whatif -f examples/clusters/research --set node/n.x=3", "no counterpart of --set node/n.x=3"},
+		{"whatif -f examples/clusters/research --set node/n.x=3", "a node has no such field"},
 		{"audit -f examples/clusters/research", "no view of audit"},
-		{"whatif -f examples/clusters/research --set queue/vision.state=3", "no counterpart of --set state"},
+		{"whatif -f examples/clusters/research --set queue/vision.state=3", `"3" is not open, closing or closed`},
 	} {
 		_, err := example.Link(c.command, root)
 		require.ErrorContains(t, err, c.want, c.command)

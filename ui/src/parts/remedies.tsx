@@ -3,9 +3,8 @@ import { useMemo } from "preact/hooks";
 
 import { useAsked } from "../asked.ts";
 import type { Answers } from "../core/ask.ts";
-import type { EditJson, RemedyJson, StepJson } from "../core/contract.ts";
-import type { Cluster } from "../core/cluster.ts";
-import { amountFields, argumentsOf, formatEdits, type Edit } from "../core/edit.ts";
+import type { StepJson } from "../core/contract.ts";
+import { argumentsOf, editsOf, formatEdits } from "../core/edit.ts";
 import { isolated } from "../core/isolate.ts";
 import { to } from "../core/route.ts";
 import { count, say } from "../core/say.ts";
@@ -34,16 +33,15 @@ export function RemediesPanel({ index }: { index: number }) {
         <ul class="plain">
           {(remedies.remedies ?? []).map((remedy, i) => {
             const edits = editsOf(cluster, remedy);
-            const words = argumentsOf(cluster, remedy);
-            const queue = edits?.flatMap((e) => ("queue" in e ? [e.queue] : []))[0] ?? "";
+            const queue = edits.find((e) => e.object === "queue")?.name ?? "";
             return (
               <li key={i} class="job-row">
                 <span>
                   <Sentence text={remedy.text} />
-                  {words !== undefined && <Command text={quoted("apportion", "whatif", ...words)} />}
+                  {edits.length > 0 && <Command text={quoted("apportion", "whatif", ...argumentsOf(edits))} />}
                   {patches?.[i]?.map((p, k) => (p.kubectl === undefined ? <small key={k}>{p.why}</small> : <Command key={k} text={quoted(...p.kubectl)} />))}
                 </span>
-                {edits !== undefined && <a class="button" aria-label={isolated(`Try it: ${remedy.text ?? ""}`)} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}
+                {edits.length > 0 && <a class="button" aria-label={isolated(`Try it: ${remedy.text ?? ""}`)} href={to(route, "whatif", "", { edit: formatEdits(edits), queue })}>Try it</a>}
               </li>
             );
           })}
@@ -51,36 +49,4 @@ export function RemediesPanel({ index }: { index: number }) {
       )}
     </section>
   );
-}
-
-// editsOf returns the edits of What if that make the change of a remedy; undefined if What if cannot make a part of it.
-export function editsOf(cluster: Cluster, remedy: RemedyJson): Edit[] | undefined {
-  const edits = (remedy.edits ?? []).map((e) => editOf(cluster, e));
-  return edits.length === 0 || edits.includes(undefined) ? undefined : (edits as Edit[]);
-}
-
-function editOf(cluster: Cluster, e: EditJson): Edit | undefined {
-  const value = Number(e.amount ?? 0);
-  const queue = e.queue?.name ?? "";
-  const kind = amountFields.find((f) => e.kind === `EDIT_KIND_${f.toUpperCase()}`);
-  const dimension = cluster.dimensions[e.dimension ?? -1];
-  if (kind !== undefined && dimension !== undefined && Number.isFinite(value)) {
-    return { kind, queue, dimension, value };
-  }
-  if (e.kind === "EDIT_KIND_WEIGHT") {
-    return { kind: "weight", queue, value };
-  }
-  if (e.kind === "EDIT_KIND_NODES_LIKE") {
-    return { kind: "add", like: e.node?.name ?? "", count: value };
-  }
-  if (e.kind === "EDIT_KIND_OPEN") {
-    return { kind: "open", queue };
-  }
-  if (e.kind === "EDIT_KIND_UNCORDON") {
-    return { kind: "uncordon", node: e.node?.name ?? "" };
-  }
-  if (e.kind === "EDIT_KIND_END" && e.job?.index !== undefined) {
-    return { kind: "end", job: cluster.jobName(e.job.index) };
-  }
-  return undefined;
 }

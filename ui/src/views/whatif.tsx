@@ -5,7 +5,7 @@ import { go } from "../address.ts";
 import { amountOf, fieldOf, labelOf, said, unitsOf } from "../core/amount.ts";
 import type { Cluster } from "../core/cluster.ts";
 import type { StepJson } from "../core/contract.ts";
-import { amountFields, formatEdits, parseEdits, saidEdit, withEdit, withoutEdit, type Edit } from "../core/edit.ts";
+import { amountFields, amountKind, editOf, formatEdits, isJob, parseEdits, saidEdit, withEdit, withoutEdit, type Change, type Edit } from "../core/edit.ts";
 import { having } from "../core/route.ts";
 import { isFlat } from "../core/shares.ts";
 import { Checks, Verdict } from "../parts/job.tsx";
@@ -21,7 +21,7 @@ const later = 250;
 export function WhatIfView() {
   const { route } = usePage();
   const edits = useMemo(() => parseEdits(route.query["edit"]), [route.query["edit"]]);
-  const set = (next: readonly Edit[]): void => go(having(route, { edit: formatEdits(next) }), true);
+  const set = (next: readonly Change[]): void => go(having(route, { edit: formatEdits(next) }), true);
   return (
     <div class="columns even">
       <section class="panel" aria-labelledby="whatif-title">
@@ -38,8 +38,8 @@ export function WhatIfView() {
 }
 
 interface Props {
-  readonly edits: readonly Edit[];
-  readonly set: (edits: readonly Edit[]) => void;
+  readonly edits: readonly Change[];
+  readonly set: (edits: readonly Change[]) => void;
 }
 
 function Edits({ edits, set }: Props) {
@@ -71,7 +71,7 @@ function QueueFields({ edits, set }: Props) {
   if (queue === undefined) {
     return null;
   }
-  const weight = edits.find((e) => e.kind === "weight" && e.queue === name);
+  const weight = editOf(edits, "EDIT_KIND_WEIGHT", name);
   // A policy that does not go by weights states none.
   const weighted = weight !== undefined || shares?.plugins?.some((plugin) => plugin.queues?.some((q) => q.weight)) !== false;
   const total = Math.max(1, Math.ceil(cluster.total(dimension) / units));
@@ -87,19 +87,21 @@ function QueueFields({ edits, set }: Props) {
       {weighted && (
         <Slider
           label={`Weight of ${name}`} text="Weight" most={Math.max(20, 2 * (queue.weight ?? 1))} step={1} written={String(queue.weight ?? 1)}
-          value={weight?.kind === "weight" ? String(weight.value) : String(queue.weight ?? 1)}
+          value={String(weight?.amount ?? queue.weight ?? 1)}
           onValue={(text) => {
             const value = Number(text);
             if (text !== "" && Number.isSafeInteger(value) && value >= 0) {
-              set(value === (queue.weight ?? 1) ? withoutEdit(edits, { kind: "weight", queue: name, value }) : withEdit(edits, { kind: "weight", queue: name, value }));
+              const next: Edit = { kind: "EDIT_KIND_WEIGHT", object: "queue", name, amount: value };
+              set(value === (queue.weight ?? 1) ? withoutEdit(edits, next) : withEdit(edits, next));
             }
           }}
         />
       )}
       {amountFields.map((field) => {
         const was = amountOf(queue[field], dimension);
-        const edit = edits.find((e) => e.kind === field && e.queue === name && e.dimension === d);
-        const is = edit !== undefined && edit.kind === field ? edit.value : was;
+        const kind = amountKind(field);
+        const edit = editOf(edits, kind, name, d);
+        const is = edit !== undefined ? edit.amount : was;
         return (
           <Slider
             key={field} label={`${field} of ${name} in ${d}`} text={`${field[0]?.toUpperCase()}${field.slice(1)}`} unit={labelOf(d)} most={total}
@@ -107,7 +109,7 @@ function QueueFields({ edits, set }: Props) {
             onValue={(text) => {
               const value = text === "" ? undefined : Math.round(Number(text) * units);
               if (value === undefined || (Number.isFinite(value) && value >= 0)) {
-                const next = { kind: field, queue: name, dimension: d, value } as const;
+                const next: Edit = { kind, object: "queue", name, dimension: d, ...(value === undefined ? {} : { amount: value }) };
                 set(value === was ? withoutEdit(edits, next) : withEdit(edits, next));
               }
             }}
@@ -150,7 +152,7 @@ function NodeFields({ edits, set }: Props) {
     }
     return [...seen.values()].slice(0, 50);
   }, [cluster]);
-  const removed = edits.flatMap((e) => (e.kind === "remove" ? [e.node] : []));
+  const removed = edits.flatMap((e) => (!isJob(e) && e.kind === "EDIT_KIND_REMOVE" ? [e.name] : []));
   const most = 500;
   const left = useMemo(
     () => cluster.nodes.slice(0, most).map((n) => n?.name && !removed.includes(n.name) && <option key={n.name} value={n.name}>{n.name}</option>),
@@ -163,15 +165,14 @@ function NodeFields({ edits, set }: Props) {
     <fieldset>
       <legend>Nodes</legend>
       {shapes.slice(0, 6).map((like) => {
-        const edit = edits.find((e) => e.kind === "add" && e.like === like);
-        const value = edit?.kind === "add" ? edit.count : 0;
+        const value = editOf(edits, "EDIT_KIND_NODES_LIKE", like)?.amount ?? 0;
         return (
           <Slider
             key={like} label={`More nodes like ${like}`} text={`More like ${like}`} most={16} step={1} value={String(value)} written="0"
             onValue={(text) => {
               const count = Number(text);
               if (Number.isSafeInteger(count) && count >= 0 && count <= 1000) {
-                const next = { kind: "add", like, count } as const;
+                const next: Edit = { kind: "EDIT_KIND_NODES_LIKE", object: "node", name: like, amount: count };
                 set(count === 0 ? withoutEdit(edits, next) : withEdit(edits, next));
               }
             }}
@@ -184,7 +185,7 @@ function NodeFields({ edits, set }: Props) {
           onChange={(event) => {
             const node = event.currentTarget.value;
             if (node !== "") {
-              set(withEdit(edits, { kind: "remove", node }));
+              set(withEdit(edits, { kind: "EDIT_KIND_REMOVE", object: "node", name: node }));
             }
           }}
         >
@@ -206,9 +207,9 @@ groups:
 
 function JobField({ edits, set }: Props) {
   const { cluster, route } = usePage();
-  const submitted = edits.find((e) => e.kind === "job");
+  const submitted = edits.find(isJob);
   const queue = route.query["queue"] ?? cluster.jobs.find((j) => j)?.queue ?? "default";
-  const [text, setText] = useState(submitted?.kind === "job" ? submitted.text : example.replace("QUEUE", queue));
+  const [text, setText] = useState(submitted?.job ?? example.replace("QUEUE", queue));
   return (
     <fieldset>
       <legend>A job</legend>
@@ -216,14 +217,14 @@ function JobField({ edits, set }: Props) {
         rows={7} spellcheck={false} aria-label="A job to submit, as YAML or JSON" value={text} onInput={(event) => setText(event.currentTarget.value)}
       />
       <p class="actions">
-        <button type="button" onClick={() => set(withEdit(edits, { kind: "job", text }))}>{submitted === undefined ? "Submit it" : "Submit the changed job"}</button>
+        <button type="button" onClick={() => set(withEdit(edits, { job: text }))}>{submitted === undefined ? "Submit it" : "Submit the changed job"}</button>
       </p>
       <p class="note">A Job of batch.volcano.sh, or the short form as in this example.</p>
     </fieldset>
   );
 }
 
-function Result({ edits }: { edits: readonly Edit[] }) {
+function Result({ edits }: { edits: readonly Change[] }) {
   const { cluster, policy } = usePage();
   const changed = useChanged(cluster, edits);
   const before = useSteps(sharesSteps, policy);

@@ -67,8 +67,8 @@ or a job in short form:
 Fields for --set:
 
 ` + editing.Help() + `
-None as the value removes an amount, a limit, a parent, a cohort or a downtime. In place of RESOURCE, RESOURCE@FLAVOR
-names one of several flavors of Kueue that have it. The word role may be left out.
+The value none removes an amount, a limit, a parent, a cohort or a downtime. RESOURCE@FLAVOR in place of
+RESOURCE names one of several flavors of Kueue. The word role may be left out.
 
 A name may be in quotation marks, such as queue/"a.weight=b".weight=5. Without them, the longest name
 that exists is meant.
