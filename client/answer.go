@@ -88,15 +88,15 @@ type Verdict struct {
 	// Permitted is also true if no plugin had an opinion. It is false for a vote that this version does not know.
 	Permitted bool
 	Vote      apportionv1.Vote
-	// Reasons contain codes and numbers, Why is their text.
-	Reasons []*apportionv1.Reason
-	Why     string
+	// Causes contain codes and numbers, Why is their text.
+	Causes []*apportionv1.Cause
+	Why    string
 }
 
 func newVerdict(names text.Names, v *apportionv1.Verdict, by Fallback) Verdict {
 	verdict := Verdict{
 		Permitted: v.GetVote() == apportionv1.Vote_VOTE_PERMIT, Vote: v.GetVote(),
-		Reasons: v.GetReasons(), Why: text.Reasons(names, v.GetReasons()),
+		Causes: v.GetCauses(), Why: text.Reasons(names, v.GetCauses()),
 	}
 	if by == FailClosed {
 		verdict.Why = noAnswer
@@ -174,7 +174,7 @@ type Allowance struct {
 	Task string
 	Verdict
 	// Checks are the comparisons, leaf queue first; Explain only.
-	Checks []*apportionv1.AccountCheck
+	Checks []*apportionv1.Cause
 }
 
 func newAllowances(
@@ -214,15 +214,15 @@ type Victims struct {
 	Decided bool
 	// Tasks by uid, or namespace/name, in the order returned by the policy.
 	Tasks []string
-	// Spared are the candidates that are not evicted, with reasons.
+	// Spared are the candidates that are not evicted, with what protects them.
 	Spared []Spared
 }
 
 // Spared is a candidate that is not evicted.
 type Spared struct {
-	Task    string
-	Reasons []*apportionv1.Reason
-	Why     string
+	Task  string
+	Cause *apportionv1.Cause
+	Why   string
 }
 
 func newVictims(in Input, response *apportionv1.SimulateResponse, from origin) *Victims {
@@ -235,10 +235,8 @@ func newVictims(in Input, response *apportionv1.SimulateResponse, from origin) *
 	for _, victim := range answer.GetVictims() {
 		v.Tasks = append(v.Tasks, victim.GetUid())
 	}
-	for _, spared := range answer.GetSparedTasks() {
-		v.Spared = append(v.Spared, Spared{
-			Task: spared.GetUid(), Reasons: spared.GetReasons(), Why: text.Reasons(names, spared.GetReasons()),
-		})
+	for _, spared := range answer.GetProtections() {
+		v.Spared = append(v.Spared, Spared{Task: spared.GetUid(), Cause: spared, Why: text.Reason(names, spared)})
 	}
 	return v
 }
@@ -277,9 +275,9 @@ func newScores(in Input, question NodesQuestion, response *apportionv1.SimulateR
 		scores.Answer = answer.GetNodes()
 	}
 	for i, row := range scores.Answer.GetTasks() {
-		why := make(map[uint32]string, len(row.GetUnfitNodes()))
-		for _, unfit := range row.GetUnfitNodes() {
-			why[unfit.GetNode()] = text.Reason(names, unfit.GetReason())
+		why := make(map[uint32]string, len(row.GetCauses()))
+		for _, unfit := range row.GetCauses() {
+			why[unfit.GetNode()] = text.Reason(names, unfit)
 		}
 		var task TaskScores
 		if i < len(question.Tasks) {

@@ -247,7 +247,7 @@ func TestReasonsAboutAMirrorHaveTextsIfTheseAreWanted(t *testing.T) {
 				in := client.Input{State: state, Policy: proportional(t), Texts: texts}
 				admissions, err := c.Enqueue(t.Context(), in, question)
 				require.NoError(t, err, name)
-				reason := admissions.Answer.GetJobs()[0].GetVerdict().GetReasons()[0]
+				reason := admissions.Answer.GetJobs()[0].GetVerdict().GetCauses()[0]
 				require.Equal(t, texts, reason.GetText() != "", "a call, %s: %v", name, reason)
 
 				session, err := c.OpenSession(t.Context(), in)
@@ -256,7 +256,7 @@ func TestReasonsAboutAMirrorHaveTextsIfTheseAreWanted(t *testing.T) {
 					Jobs: &apportionv1.Selector{Names: question.Jobs},
 				}}})
 				require.NoError(t, err, name)
-				reason = answers[0].GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0]
+				reason = answers[0].GetEnqueue().GetJobs()[0].GetVerdict().GetCauses()[0]
 				require.Equal(t, texts, reason.GetText() != "", "a session, %s: %v", name, reason)
 				require.NoError(t, session.Close())
 			}

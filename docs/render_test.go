@@ -65,13 +65,13 @@ func (c *console) reason(r policy.Reason) string {
 	if r.Plugin != "" {
 		text.WriteString(r.Plugin + ", ")
 	}
-	code := apportionv1.ReasonCode(r.Code).String()
-	text.WriteString(strings.TrimPrefix(code, "REASON_CODE_"))
+	code := apportionv1.CauseCode(r.Code).String()
+	text.WriteString(strings.TrimPrefix(code, "CAUSE_CODE_"))
 	if r.Queue != model.None {
 		text.WriteString(", queue " + c.view().Queues[r.Queue].Name)
 	}
-	if r.Role != "" {
-		text.WriteString(", role " + r.Role)
+	if r.Plugin == "gang" && r.Detail != "" {
+		text.WriteString(", role " + r.Detail)
 	}
 	number := digits
 	if r.Dimension >= 0 {

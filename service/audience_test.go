@@ -496,6 +496,7 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 	slices.Sort(list)
 	require.Equal(t, strings.Fields(`
 		Basis.dimensions Basis.engine_version Basis.policy_digest Basis.snapshot_digest
+		Cause.detail Cause.holder Cause.plugin Cause.text
 		ExplainAnswer.text Explanation.conditions Explanation.name Explanation.text Explanation.uid FairShareHierarchy.path FairShareHierarchy.weights
 		Finding.text
 		InspectedJob.name InspectedJob.namespace InspectedJob.uid InspectedNode.group InspectedNode.name
@@ -503,10 +504,10 @@ func TestEveryTextThatACallerThatOwnsSomeQueuesMayReadIsListedHere(t *testing.T)
 		KueueAccount.flavor KueueAccount.resource KueueAssignedFlavor.flavor KueueAssignedFlavor.resource KueueLack.detail
 		KueueLack.flavor KueueLack.resource KueueNomination.text KueuePodSetAssignment.name KueueShare.parent KueueShare.resource KueueVictim.name
 		LeftOut.detail LeftOut.job LeftOut.kind LeftOut.name LeftOut.namespace LeftOut.queue LeftOut.scheduler LeftOutExplanation.text
-		NodeCount.detail NodeCount.holder NodeGroupLimit.group NodeGroupTerms.preferred_groups NodeGroupTerms.required_groups NodeReservation.holder
+		NodeGroupLimit.group NodeGroupTerms.preferred_groups NodeGroupTerms.required_groups NodeReservation.holder
 		NodeReservation.reason NodeUnschedulable.detail OwnerUsage.owner
 		PendingGroup.text PendingKind.text PluginShares.plugin
-		Queue.name Queue.parent QueueShare.name QueueStanding.name Reason.detail Reason.plugin Reason.role Reason.text
+		Queue.name Queue.parent QueueShare.name QueueStanding.name
 		SnapshotView.digest SnapshotView.name ViewedKind.fault ViewedKind.resource ViewedKind.resource_version`), list)
 }
 

@@ -153,13 +153,13 @@ func (s *Server) causes(ctx context.Context, v *version, by rule) (*history.Vers
 func waitingIn(m *model.Model, dimensions []string, answer *apportionv1.ExplainAnswer) []history.Job {
 	var jobs []history.Job
 	for _, group := range answer.GetGroups() {
-		reason := group.GetReason()
+		reason := group.GetCause()
 		cause := history.Cause{Verdict: group.GetVerdict(), Check: group.GetCheck(), Code: reason.GetCode()}
 		if reason != nil && reason.Queue != nil {
 			cause.Queue = m.Queues[reason.GetQueue()].Name
 		}
-		if reason != nil && reason.Dimension != nil {
-			cause.Dimension = dimensions[reason.GetDimension()]
+		if d := reason.GetDimensions(); len(d) > 0 {
+			cause.Dimension = dimensions[d[0]]
 		}
 		for _, j := range group.GetJobs() {
 			job := m.Jobs.At(model.JobID(j))

@@ -190,7 +190,7 @@ func TestNamedPoliciesAreReplacedTogetherOrNotAtAll(t *testing.T) {
 // textOf returns the text of the first reason of a job that may not enter.
 func textOf(answer *apportionv1.EnqueueAnswer) (text string, refused bool) {
 	for _, job := range answer.GetJobs() {
-		if reasons := job.GetVerdict().GetReasons(); len(reasons) > 0 {
+		if reasons := job.GetVerdict().GetCauses(); len(reasons) > 0 {
 			return reasons[0].GetText(), true
 		}
 	}

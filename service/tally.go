@@ -101,8 +101,8 @@ func reasonLabel(key decided) string {
 			return strings.TrimPrefix(name, "ERROR_REASON_")
 		}
 	default:
-		if name, ok := apportionv1.ReasonCode_name[key.reason]; ok {
-			return strings.TrimPrefix(name, "REASON_CODE_")
+		if name, ok := apportionv1.CauseCode_name[key.reason]; ok {
+			return strings.TrimPrefix(name, "CAUSE_CODE_")
 		}
 	}
 	return "OTHER"

@@ -360,7 +360,7 @@ func (s *snapshot) words() string {
 		return "refused"
 	}
 	reason := &s.reasons.List[0]
-	code := strings.TrimPrefix(apportionv1.ReasonCode(reason.Code).String(), "REASON_CODE_")
+	code := strings.TrimPrefix(apportionv1.CauseCode(reason.Code).String(), "CAUSE_CODE_")
 	words := strings.ToLower(strings.ReplaceAll(code, "_", " "))
 	if reason.Plugin != "" {
 		words = reason.Plugin + ": " + words

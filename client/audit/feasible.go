@@ -44,7 +44,7 @@ func ruleOf(f *apportionv1.Finding) Rule {
 	if f.Task != nil {
 		return neverFitsNode
 	}
-	if reasons := f.GetReasons(); len(reasons) > 0 && reasons[0].Queue != nil {
+	if reasons := f.GetCauses(); len(reasons) > 0 && reasons[0].Queue != nil {
 		return neverFitsQueue
 	}
 	return gangTooLarge

@@ -15,7 +15,7 @@ import (
 
 // tree finds a queue tree that a plugin refuses, and names the jobs of the queue that it refuses it for.
 func (c *checker) tree(plugin *apportionv1.PluginShares) {
-	for _, reason := range plugin.GetHierarchyReasons() {
+	for _, reason := range plugin.GetHierarchyCauses() {
 		at, jobs := Finding{}, []string{}
 		if reason.Queue != nil {
 			at.Queue = c.names.Queue(reason.GetQueue())
@@ -25,7 +25,7 @@ func (c *checker) tree(plugin *apportionv1.PluginShares) {
 				jobs = append(jobs, lookup.JobName(job))
 			}
 		}
-		witness := text.Reasons(c.names, []*apportionv1.Reason{reason})
+		witness := text.Reasons(c.names, []*apportionv1.Cause{reason})
 		if len(jobs) > 0 {
 			at.Job = jobs[0]
 			witness += ": " + text.Are(len(jobs), "job") + " in it, " + few(jobs)
@@ -60,7 +60,7 @@ func (c *checker) gangs(ctx context.Context, decider Decider, in client.Input, a
 				continue
 			}
 			witness := "even empty, the nodes have no room for job " + name + ": " + f.GetText()
-			if r := f.GetReasons(); len(r) == 1 && r[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT {
+			if r := f.GetCauses(); len(r) == 1 && r[0].GetCode() == apportionv1.CauseCode_CAUSE_CODE_NO_JOINT_PLACEMENT {
 				witness = fmt.Sprintf("even empty, the nodes hold %.0f of the %.0f tasks that job %s needs at the same time",
 					r[0].GetHave(), r[0].GetLimit(), name)
 			}

@@ -96,14 +96,14 @@ func (s *state) withheld(block []uint32, held map[string][]float64, d int) (othe
 	k := keeping{state: s, held: held, dimension: d, above: map[string]float64{}, byNode: map[int][]uint32{}}
 	answer := answers[1].GetReclaim()
 	if verdict := answers[0].GetPreemptive().GetTasks()[0].GetVerdict(); verdict.GetVote() != apportionv1.Vote_VOTE_PERMIT {
-		k.why = text.Reasons(s.names, verdict.GetReasons())
+		k.why = text.Reasons(s.names, verdict.GetCauses())
 		for _, v := range answer.GetVictims() {
 			k.add(v.GetTask(), "")
 		}
 	}
-	for _, spared := range answer.GetSparedTasks() {
-		if reason := spared.GetReasons()[0]; reason.GetPlugin() == s.divider && !known(reason.GetCode()) {
-			k.add(spared.GetTask(), text.Reason(s.names, reason))
+	for _, spared := range answer.GetProtections() {
+		if spared.GetPlugin() == s.divider && !known(spared.GetCode()) {
+			k.add(spared.GetTask(), text.Reason(s.names, spared))
 		}
 	}
 	for n, tasks := range k.byNode {
@@ -162,10 +162,10 @@ func (k *keeping) queues() string {
 }
 
 // known are refusals of plans that docs/fair.md lists among the known limits.
-func known(code apportionv1.ReasonCode) bool {
+func known(code apportionv1.CauseCode) bool {
 	switch code {
-	case apportionv1.ReasonCode_REASON_CODE_NOT_CALM, apportionv1.ReasonCode_REASON_CODE_NO_PLAN,
-		apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED:
+	case apportionv1.CauseCode_CAUSE_CODE_NOT_CALM, apportionv1.CauseCode_CAUSE_CODE_NO_PLAN,
+		apportionv1.CauseCode_CAUSE_CODE_NOT_NEEDED:
 		return true
 	default:
 		return false

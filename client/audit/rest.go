@@ -150,18 +150,18 @@ func (s *state) idle() error {
 		said[queue] = true
 		s.add(Breach{Property: NothingWantedIsIdle, Queue: queue, Job: lookup.JobName(task.Job)},
 			"%s asks for %s; %s has room, nothing else may start, and yet it waits: %s", s.who(block), s.asks(block),
-			s.where(nodes), text.Reasons(s.names, allowed.GetReasons()))
+			s.where(nodes), text.Reasons(s.names, allowed.GetCauses()))
 	}
 	return nil
 }
 
 // excused reports whether a refusal is none of idle wanted resources: the queue is closed, or keeps room for tasks that are entitled to it.
 func excused(v *apportionv1.Verdict) bool {
-	return slices.ContainsFunc(v.GetReasons(), func(r *apportionv1.Reason) bool {
+	return slices.ContainsFunc(v.GetCauses(), func(r *apportionv1.Cause) bool {
 		switch r.GetCode() {
-		case apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN, apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED:
+		case apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_OPEN, apportionv1.CauseCode_CAUSE_CODE_HIERARCHY_REFUSED:
 			return true
-		case apportionv1.ReasonCode_REASON_CODE_NOT_IDLE:
+		case apportionv1.CauseCode_CAUSE_CODE_NOT_IDLE:
 			return r.GetHave() > 0
 		default:
 			return false

@@ -96,8 +96,8 @@ var forgeries = []forgery{
 			if !v.GetPlan().GetMade() {
 				return false
 			}
-			v.Plan, v.Victims, v.Evictions, v.SparedTasks = &apportionv1.ReclaimPlan{Refusal: &apportionv1.Reason{
-				Plugin: "fair", Code: apportionv1.ReasonCode_REASON_CODE_NO_PLAN,
+			v.Plan, v.Victims, v.Evictions, v.Protections = &apportionv1.ReclaimPlan{Refusal: &apportionv1.Cause{
+				Plugin: "fair", Code: apportionv1.CauseCode_CAUSE_CODE_NO_PLAN,
 			}}, nil, nil, nil
 			for _, p := range v.GetPlugins() {
 				if p.GetPlugin() == "fair" {
@@ -109,13 +109,13 @@ var forgeries = []forgery{
 	}},
 	{"a denied plan made", func(f *forged) bool {
 		return f.victims(func(v *apportionv1.VictimsAnswer) bool {
-			if v.GetPlan() == nil || v.GetPlan().GetMade() || len(v.GetSparedTasks()) == 0 {
+			if v.GetPlan() == nil || v.GetPlan().GetMade() || len(v.GetProtections()) == 0 {
 				return false
 			}
-			s := v.GetSparedTasks()[0]
+			s := v.GetProtections()[0]
 			v.Plan = &apportionv1.ReclaimPlan{Made: true, Line: apportionv1.FairLine_FAIR_LINE_ENTITLEMENT}
 			v.Victims, v.Evictions = []*apportionv1.Victim{{Task: s.GetTask(), Uid: s.GetUid()}}, []uint32{s.GetTask()}
-			v.SparedTasks = v.GetSparedTasks()[1:]
+			v.Protections = v.GetProtections()[1:]
 			for _, p := range v.GetPlugins() {
 				if p.GetPlugin() == "fair" {
 					p.Victims, p.Vote = []uint32{s.GetTask()}, apportionv1.Vote_VOTE_PERMIT

@@ -95,7 +95,7 @@ func TestTruePlansPass(t *testing.T) {
 // which line it was found; and those that the checker lists, as what the search alone knows.
 var another = []string{
 	"node", "node_name", "line", "after_release", "claimant", "own_queue", "for_limit", "tier", "plugins", "returns", "least", "cut_short",
-	"looked", "enters", "text", "unjudged_constraints", "spared_tasks", "plugins", "checks",
+	"looked", "enters", "text", "unjudged_constraints", "protections", "plugins", "checks",
 }
 
 // TestWaitingTasksThatAskForNothingCountAsReady plans two of four tasks: with a minimum of three the job is ready if the others ask for nothing.

@@ -16,7 +16,7 @@ const (
 // ofVictims are the fields of an answer about victims that are not checked.
 var ofVictims = omitted{
 	"VictimsAnswer.tier": notSearched, "VictimsAnswer.plugins": "votes are not repeated here",
-	"VictimsAnswer.spared_tasks": notSearched, "VictimsAnswer.checks": notSearched,
+	"VictimsAnswer.protections": notSearched, "VictimsAnswer.checks": notSearched,
 }
 
 // reclaim checks what the plan of an answer about victims promises.

@@ -20,7 +20,7 @@ const (
 // ofShares are the fields of the shares of fair that are not checked.
 var ofShares = omitted{
 	"FairDerivation.queues": notRepeated, "FairDerivation.reservation": notRepeated,
-	"PluginShares.hierarchy_ready": fromOthers, "PluginShares.hierarchy_reasons": fromOthers,
+	"PluginShares.hierarchy_ready": fromOthers, "PluginShares.hierarchy_causes": fromOthers,
 	"QueueShare.inqueue": notRepeated, "QueueShare.reserved": notRepeated, "QueueShare.overused": notRepeated,
 	"QueueShare.share": fromOthers, "QueueShare.dominant": fromOthers, "QueueShare.real_capability": fromOthers,
 	"QueueShare.ancestors": fromOthers, "QueueShare.children": fromOthers,

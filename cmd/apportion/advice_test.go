@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,7 +79,7 @@ func toldAmounts(t *testing.T, list string) map[string]float64 {
 }
 
 // explained returns why the job waits, and the reasons of the check that blocks it.
-func explained(t *testing.T, s *apportionv1.Snapshot, policy *apportionv1.Policy) (*apportionv1.Explanation, []*apportionv1.Reason) {
+func explained(t *testing.T, s *apportionv1.Snapshot, policy *apportionv1.Policy) (*apportionv1.Explanation, []*apportionv1.Cause) {
 	t.Helper()
 	got, err := client.InProcess().Explain(t.Context(), client.Input{Snapshot: s, Policy: policy}, client.ExplainQuestion{Jobs: []string{"waits"}})
 	require.NoError(t, err)
@@ -86,7 +87,7 @@ func explained(t *testing.T, s *apportionv1.Snapshot, policy *apportionv1.Policy
 	if e.Blocking == nil {
 		return e, nil
 	}
-	return e, e.GetFindings()[e.GetBlocking()].GetReasons()
+	return e, e.GetFindings()[e.GetBlocking()].GetCauses()
 }
 
 // TestAdviceThatIsToldHelps does what an explanation advises: a job that asks for no more than it says is no longer refused for the same
@@ -101,8 +102,8 @@ func TestAdviceThatIsToldHelps(t *testing.T) {
 			before, reasons := explained(t, s, policy)
 			over := map[string]bool{}
 			for _, r := range reasons {
-				if r.Dimension != nil && r.GetHave()+r.GetNeed() > r.GetLimit() {
-					over[s.GetDimensions()[r.GetDimension()]] = true
+				if len(r.GetDimensions()) > 0 && r.GetHave()+r.GetNeed() > r.GetLimit() {
+					over[s.GetDimensions()[r.GetDimensions()[0]]] = true
 				}
 			}
 			if give := giveTold.FindStringSubmatch(before.GetText()); give != nil {
@@ -129,7 +130,7 @@ func TestAdviceThatIsToldHelps(t *testing.T) {
 			after, still := explained(t, s, policy)
 			for _, r := range still {
 				for _, was := range reasons {
-					require.False(t, r.GetCode() == was.GetCode() && r.GetQueue() == was.GetQueue() && r.GetDimension() == was.GetDimension(),
+					require.False(t, r.GetCode() == was.GetCode() && r.GetQueue() == was.GetQueue() && slices.Equal(r.GetDimensions(), was.GetDimensions()),
 						"seed %d: %s\nthen: %s", seed, before.GetText(), after.GetText())
 				}
 			}

@@ -72,7 +72,7 @@ func TestCommandsTellSinceWhenAndWhatChanged(t *testing.T) {
 	past := history.New(history.Options{Retain: 24 * time.Hour, Step: time.Minute, Gap: 3 * time.Hour, Bytes: 1 << 20})
 	gpus := history.Cause{
 		Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED, Check: apportionv1.CheckKind_CHECK_KIND_NODES,
-		Code: apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE, Dimension: "nvidia.com/gpu",
+		Code: apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE, Dimension: "nvidia.com/gpu",
 	}
 	turn := history.Cause{Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN}
 	for _, v := range []history.Version{

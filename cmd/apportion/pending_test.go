@@ -90,8 +90,8 @@ func (c *cause) agrees(t *testing.T) {
 	require.NotNil(t, explained.Blocking)
 	finding := explained.GetFindings()[explained.GetBlocking()]
 	require.Equal(t, c.headers["check"], text.Enum(finding.GetCheck(), "CHECK_KIND_"))
-	require.NotEmpty(t, finding.GetReasons())
-	require.Equal(t, c.headers["reason"], strings.TrimPrefix(finding.GetReasons()[0].GetCode().String(), "REASON_CODE_"))
+	require.NotEmpty(t, finding.GetCauses())
+	require.Equal(t, c.headers["reason"], strings.TrimPrefix(finding.GetCauses()[0].GetCode().String(), "CAUSE_CODE_"))
 	index, err := in.Lookup.Job(c.headers["job"])
 	require.NoError(t, err)
 	asked, err := decider.Simulate(t.Context(), in.Input, plainQuestion(t, in, index, finding)...)
@@ -124,7 +124,7 @@ func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *appor
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobs}}}}
 	case apportionv1.CheckKind_CHECK_KIND_TASKS:
-		if finding.GetReasons()[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_TASKS_GATED {
+		if finding.GetCauses()[0].GetCode() == apportionv1.CauseCode_CAUSE_CODE_TASKS_GATED {
 			return []*apportionv1.Step{{Step: &apportionv1.Step_Inspect{Inspect: &apportionv1.InspectStep{Tasks: true}}}}
 		}
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Jobs{Jobs: &apportionv1.JobsStep{Jobs: jobs}}}}
@@ -139,7 +139,7 @@ func plainQuestion(t *testing.T, in *question.Loaded, job uint32, finding *appor
 		switch phase := in.Lookup.GetJobs()[job].GetPhase(); {
 		case finding.Task == nil && phase == apportionv1.JobPhase_JOB_PHASE_PENDING && in.Lookup.GetJobs()[job].GetMinResources() != nil:
 			return []*apportionv1.Step{{Step: &apportionv1.Step_Enqueue{Enqueue: &apportionv1.EnqueueStep{Jobs: jobs}}}}
-		case finding.Task == nil && finding.GetReasons()[0].Queue != nil:
+		case finding.Task == nil && finding.GetCauses()[0].Queue != nil:
 			return []*apportionv1.Step{{Step: &apportionv1.Step_Allocatable{Allocatable: &apportionv1.AllocatableStep{Tasks: waiting, Jointly: true}}}}
 		}
 		return []*apportionv1.Step{{Step: &apportionv1.Step_Nodes{Nodes: &apportionv1.NodesStep{Tasks: waiting, Jointly: true}}}}

@@ -94,7 +94,7 @@ func TestANewPolicyIsOneRow(t *testing.T) {
 		Input: servicetest.Named(pendingJob(), "sea"),
 	}, grpc.WaitForReady(true))
 	require.NoError(t, err)
-	require.Equal(t, "tide", response.GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetPlugin())
+	require.Equal(t, "tide", response.GetEnqueue().GetJobs()[0].GetVerdict().GetCauses()[0].GetPlugin())
 	require.NoError(t, testutil.GatherAndCompare(r.Server.Registry(), strings.NewReader(`
 # HELP apportion_decisions_total Decisions by kind of question, verdict, and the plugin and reason named first.
 # TYPE apportion_decisions_total counter

@@ -397,7 +397,7 @@ type Warner interface {
 // WarningCode is the kind of a warning. The values are those of the contract's WarningCode.
 type WarningCode int32
 
-// The codes, explained in the contract (reason.proto).
+// The codes, explained in the contract (cause.proto).
 const (
 	GuaranteesExceedTotal     WarningCode = 1
 	GuaranteeAboveCapability  WarningCode = 2

@@ -12,10 +12,10 @@ const (
 	Reject
 )
 
-// Code says which rule a reason is about. The values are those of the contract's ReasonCode.
+// Code says which rule a reason is about. The values are those of the contract's CauseCode.
 type Code int32
 
-// The codes, explained in the contract (reason.proto).
+// The codes, explained in the contract (cause.proto).
 const (
 	QueueNotOpen              Code = 1
 	AboveRealCapability       Code = 2
@@ -106,11 +106,9 @@ type Reason struct {
 	Dimension int
 	// Have, Need and Limit are the compared amounts; Code defines the comparison.
 	Have, Need, Limit float64
-	// Role of the job that is meant, or empty.
-	Role string
 	// Fault is the fault of the queue tree, if that is the reason; the values are those of the contract's HierarchyFault.
 	Fault uint8
-	// Detail are words of the snapshot that the rule rests on, or empty.
+	// Detail are words of the snapshot that the rule rests on, such as the role of the job that is meant, or empty.
 	Detail string
 }
 

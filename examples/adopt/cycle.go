@@ -130,7 +130,7 @@ func Evict(ctx context.Context, decide client.Decider, c *Cluster, pod string) (
 // because joins the sentences of a verdict's reasons.
 func because(verdict *apportionv1.Verdict) string {
 	var sentences []string
-	for _, reason := range verdict.GetReasons() {
+	for _, reason := range verdict.GetCauses() {
 		sentences = append(sentences, reason.GetText())
 	}
 	return strings.Join(sentences, "; ")

@@ -160,14 +160,14 @@ grpc::Status Session::leave() {
 
 std::optional<std::string> refusal(const v1::Verdict& verdict, const Names& dimensions) {
   if (verdict.vote() == v1::VOTE_PERMIT) return std::nullopt;
-  const auto& reason = verdict.reasons(0);
+  const auto& cause = verdict.causes(0);
   // No name: only a newer version knows the code.
-  const auto code = v1::ReasonCode_Name(reason.code());
-  auto text = reason.plugin() + " " + (code.empty() ? std::to_string(reason.code()) : code);
-  if (reason.has_dimension()) {
+  const auto code = v1::CauseCode_Name(cause.code());
+  auto text = cause.plugin() + " " + (code.empty() ? std::to_string(cause.code()) : code);
+  if (!cause.dimensions().empty()) {
     std::array<char, 128> numbers{};
-    std::snprintf(numbers.data(), numbers.size(), ": %.0f + %.0f > %.0f", reason.have(), reason.need(), reason.limit());
-    text += ", " + dimensions.Get(static_cast<int>(reason.dimension())) + numbers.data();
+    std::snprintf(numbers.data(), numbers.size(), ": %.0f + %.0f > %.0f", cause.have(), cause.need(), cause.limit());
+    text += ", " + dimensions.Get(static_cast<int>(cause.dimensions(0))) + numbers.data();
   }
   return text;
 }

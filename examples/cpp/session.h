@@ -99,7 +99,7 @@ class Session {
   bool going_away_ = false;
 };
 
-// The first reason of a verdict, if it is a refusal.
+// The first cause of a verdict, if it is a refusal.
 std::optional<std::string> refusal(const v1::Verdict& verdict, const Names& dimensions);
 
 // Every task and its job, in the order in which the contract numbers them.

@@ -3,7 +3,7 @@
 import sys
 
 import grpc
-from apportion.v1 import reason_pb2, service_pb2, service_pb2_grpc, snapshot_pb2, step_pb2
+from apportion.v1 import cause_pb2, service_pb2, service_pb2_grpc, snapshot_pb2, step_pb2
 from google.protobuf import json_format
 
 from session import MovedError, Session, again, fault, grounds
@@ -27,7 +27,7 @@ class Platform:
         except grpc.RpcError as error:
             return print(f"refuse {job.uid}: {fault(error)}")
         verdict = response.enqueue.jobs[0].verdict
-        if verdict.vote != reason_pb2.VOTE_PERMIT:
+        if verdict.vote != cause_pb2.VOTE_PERMIT:
             return print(f"refuse {job.uid}: {grounds(verdict, response.basis.dimensions)}")
         self.snapshot.jobs.append(job)
 
@@ -48,7 +48,7 @@ class Platform:
             print(f"cut short: {fault(error)}")
 
     def admit(self, decided, dimensions):
-        if decided.verdict.vote != reason_pb2.VOTE_PERMIT:
+        if decided.verdict.vote != cause_pb2.VOTE_PERMIT:
             print(f"hold {decided.uid}: {grounds(decided.verdict, dimensions)}")
         else:
             print(f"enqueue {decided.uid}")
@@ -70,11 +70,11 @@ class Platform:
                 where,
             )
             verdict, fit = allowed.allocatable.tasks[0].verdict, nodes.nodes.tasks[0].nodes
-            if verdict.vote != reason_pb2.VOTE_PERMIT:
+            if verdict.vote != cause_pb2.VOTE_PERMIT:
                 print(f"wait {task.uid}: {grounds(verdict, session.dimensions)}")
                 break
-            starving = standing.jobs.jobs[0].starving.vote == reason_pb2.VOTE_PERMIT
-            if starving and may_take.preemptive.tasks[0].verdict.vote == reason_pb2.VOTE_PERMIT:
+            starving = standing.jobs.jobs[0].starving.vote == cause_pb2.VOTE_PERMIT
+            if starving and may_take.preemptive.tasks[0].verdict.vote == cause_pb2.VOTE_PERMIT:
                 for victim in reclaim.reclaim.evictions:
                     if not fit:
                         gone = {"tasks": [{"number": victim, "status": snapshot_pb2.TASK_STATUS_PENDING, "no_node": True}]}
@@ -86,7 +86,7 @@ class Platform:
             session.ask(Step(event={"place": {"tasks": claimant, "nodes": {"indices": fit}}}))
             placed.append((task, fit[0]))
         (standing,) = session.ask(Step(jobs=this))
-        if standing.jobs.jobs[0].ready.vote != reason_pb2.VOTE_PERMIT:
+        if standing.jobs.jobs[0].ready.vote != cause_pb2.VOTE_PERMIT:
             session.ask(Step(rollback={"mark": mark.mark.mark}))
             return
         for task in evicted:

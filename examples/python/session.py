@@ -5,7 +5,7 @@ import queue
 import time
 
 import grpc
-from apportion.v1 import reason_pb2, service_pb2
+from apportion.v1 import cause_pb2, service_pb2
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
@@ -137,10 +137,10 @@ def fault(error):
 
 
 def grounds(verdict, dimensions):
-    """The first reason of a verdict."""
-    reason = verdict.reasons[0]
-    code = reason_pb2.ReasonCode.DESCRIPTOR.values_by_number.get(reason.code)  # None: only a newer version knows it.
-    text = f"{reason.plugin} {code.name if code else reason.code}"
-    if reason.HasField("dimension"):
-        text += f", {dimensions[reason.dimension]}: {reason.have:.0f} + {reason.need:.0f} > {reason.limit:.0f}"
+    """The first cause of a verdict."""
+    cause = verdict.causes[0]
+    code = cause_pb2.CauseCode.DESCRIPTOR.values_by_number.get(cause.code)  # None: only a newer version knows it.
+    text = f"{cause.plugin} {code.name if code else cause.code}"
+    if cause.dimensions:
+        text += f", {dimensions[cause.dimensions[0]]}: {cause.have:.0f} + {cause.need:.0f} > {cause.limit:.0f}"
     return text

@@ -5,7 +5,7 @@ import { fromJsonString } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { EnqueueVerdict } from "./gen/apportion/v1/answer_pb.ts";
-import { Vote } from "./gen/apportion/v1/reason_pb.ts";
+import { Vote } from "./gen/apportion/v1/cause_pb.ts";
 import { DecisionService, SimulateRequestSchema } from "./gen/apportion/v1/service_pb.ts";
 import type { Input } from "./gen/apportion/v1/session_pb.ts";
 import { type Job, JobPhase, type Snapshot, type Task, TaskStatus } from "./gen/apportion/v1/snapshot_pb.ts";

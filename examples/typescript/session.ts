@@ -6,7 +6,7 @@ import { clone, create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import { createWritableIterable, type WritableIterable } from "@connectrpc/connect/protocol";
 import type { Answer, Basis } from "./gen/apportion/v1/answer_pb.ts";
-import { ReasonCodeSchema, type Verdict } from "./gen/apportion/v1/reason_pb.ts";
+import { CauseCodeSchema, type Verdict } from "./gen/apportion/v1/cause_pb.ts";
 import type { DecisionService, RunSessionRequestSchema, RunSessionResponse } from "./gen/apportion/v1/service_pb.ts";
 import { type Input, InputSchema } from "./gen/apportion/v1/session_pb.ts";
 import { type Step, StepSchema } from "./gen/apportion/v1/step_pb.ts";
@@ -141,10 +141,10 @@ export function fault(error: unknown): string {
   return [error.findDetails(ErrorInfoSchema)[0]?.reason ?? name, ...violations.map((v) => `${v.field}: ${v.description}`)].join(", ");
 }
 
-/** The first reason of a verdict, in words. */
+/** The first cause of a verdict, in words. */
 export function grounds(verdict: Verdict, dimensions: string[]): string {
-  const [reason] = verdict.reasons;
-  const code = ReasonCodeSchema.value[reason.code]?.name ?? reason.code; // Only a newer version knows it.
-  const numbers = reason.dimension === undefined ? "" : `, ${dimensions[reason.dimension]}: ${reason.have} + ${reason.need} > ${reason.limit}`;
-  return `${reason.plugin} ${code}${numbers}`;
+  const [cause] = verdict.causes;
+  const code = CauseCodeSchema.value[cause.code]?.name ?? cause.code; // Only a newer version knows it.
+  const numbers = cause.dimensions[0] === undefined ? "" : `, ${dimensions[cause.dimensions[0]]}: ${cause.have} + ${cause.need} > ${cause.limit}`;
+  return `${cause.plugin} ${code}${numbers}`;
 }

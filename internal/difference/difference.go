@@ -150,7 +150,7 @@ func Bare(answer *apportionv1.Answer) *apportionv1.Answer {
 
 // reasons are the messages that say why.
 var reasons = map[protoreflect.Name]bool{
-	"Reason": true, "VictimCheck": true, "AccountCheck": true, "PluginVictims": true, "PluginScores": true, "ProportionDerivation": true,
+	"Cause": true, "PluginVictims": true, "PluginScores": true, "ProportionDerivation": true,
 	"CapacityDerivation": true, "Policy": true,
 }
 

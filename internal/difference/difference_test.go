@@ -66,9 +66,9 @@ func TestNothingDiffersExactlyWhereMessagesAreEqual(t *testing.T) {
 func TestABareAnswerSaysWhatAndNotWhy(t *testing.T) {
 	answer := &apportionv1.Answer{}
 	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "tier": 1, "victims": [{"task": 3}],
-"plugins": [{"plugin": "gang"}], "sparedTasks": [{"task": 4, "reasons": [{"plugin": "gang"}]}]}}`), answer))
+"plugins": [{"plugin": "gang"}], "protections": [{"task": 4, "plugin": "gang"}]}}`), answer))
 	bare := &apportionv1.Answer{}
-	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "victims": [{"task": 3}], "sparedTasks": [{"task": 4}]}}`), bare))
+	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "victims": [{"task": 3}]}}`), bare))
 	require.True(t, proto.Equal(bare, difference.Bare(answer)))
 	require.Len(t, answer.GetReclaim().GetPlugins(), 1, "the answer itself stays as it is")
 }

@@ -15,7 +15,7 @@ func advice(names Names, e *apportionv1.Explanation, f *apportionv1.Finding) str
 	var give, less []string
 	giving, leaves, some := true, true, false
 	overcommit := false
-	list := exceeded(f.GetReasons())
+	list := exceeded(f.GetCauses())
 	levels := slices.ContainsFunc(list, func(x excess) bool { return x.queue != list[0].queue })
 	for i, x := range list {
 		name := names.Dimension(x.dimension)
@@ -80,20 +80,20 @@ type excess struct {
 }
 
 // exceeded lists the dimensions and queues whose bounds are exceeded, each with the tightest of its bounds.
-func exceeded(reasons []*apportionv1.Reason) []excess {
+func exceeded(reasons []*apportionv1.Cause) []excess {
 	var list []excess
 	for _, r := range reasons {
 		over := r.GetHave() + r.GetNeed() - r.GetLimit()
-		if r.Dimension == nil || over <= 0 || !bounds[r.GetCode()] {
+		if len(r.GetDimensions()) == 0 || over <= 0 || !bounds[r.GetCode()] {
 			continue
 		}
-		overcommit := r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT
+		overcommit := r.GetCode() == apportionv1.CauseCode_CAUSE_CODE_ABOVE_OVERCOMMIT
 		queue := int64(-1)
 		if r.Queue != nil {
 			queue = int64(r.GetQueue())
 		}
 		e := excess{
-			r.GetDimension(), queue, over, r.GetLimit() - r.GetHave(),
+			r.GetDimensions()[0], queue, over, r.GetLimit() - r.GetHave(),
 			overcommit || r.GetNeed() <= r.GetLimit(), r.GetLimit() > 0, overcommit,
 		}
 		at := slices.IndexFunc(list, func(known excess) bool { return known.dimension == e.dimension && known.queue == e.queue })
@@ -128,11 +128,11 @@ func rounded(dimension string, amount float64, round func(float64) float64) stri
 }
 
 // bounds are the codes of reasons that compare have + need with a limit of resources.
-var bounds = map[apportionv1.ReasonCode]bool{
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY:        true,
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED:               true,
-	apportionv1.ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED: true,
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT:             true,
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT:                  true,
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED:                 true,
+var bounds = map[apportionv1.CauseCode]bool{
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY:        true,
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_DESERVED:               true,
+	apportionv1.CauseCode_CAUSE_CODE_NO_DIMENSION_WITHIN_DESERVED: true,
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_OVERCOMMIT:             true,
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_LIMIT:                  true,
+	apportionv1.CauseCode_CAUSE_CODE_NOT_ENTITLED:                 true,
 }

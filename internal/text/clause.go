@@ -14,39 +14,39 @@ func plain(clause string) func(facts) string {
 }
 
 // clauses says each reason in words.
-var clauses = map[apportionv1.ReasonCode]func(facts) string{
-	apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN: func(f facts) string { return f.queue() + " is not open" },
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY: func(f facts) string {
+var clauses = map[apportionv1.CauseCode]func(facts) string{
+	apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_OPEN: func(f facts) string { return f.queue() + " is not open" },
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY: func(f facts) string {
 		return f.exceeds("may hold at most " + f.limit() + f.of())
 	},
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_DESERVED: func(f facts) string {
 		return f.exceeds("deserves " + f.limit() + f.of())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED: func(f facts) string {
-		if f.reason.Dimension == nil {
+	apportionv1.CauseCode_CAUSE_CODE_NO_DIMENSION_WITHIN_DESERVED: func(f facts) string {
+		if !f.measured() {
 			return "nothing that is asked fits into what " + f.queue() + " deserves"
 		}
 		return f.exceeds("deserves "+f.limit()+f.of()) + ", and nothing else that is asked fits either"
 	},
-	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_HIERARCHY_REFUSED: func(f facts) string {
 		return "the queue tree is refused: " + treeFault(f)
 	},
-	apportionv1.ReasonCode_REASON_CODE_QUEUE_TAKES_NO_PART: func(f facts) string { return f.queue() + " has no jobs and takes no part" },
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_QUEUE_TAKES_NO_PART: func(f facts) string { return f.queue() + " has no jobs and takes no part" },
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
 		return fmt.Sprintf("the cluster admits %s%s to waiting jobs, overcommitment included: %s promised, %s more asked",
 			f.limit(), f.of(), f.have(), f.need())
 	},
-	apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_CLAIMANT: plain("a task that requests nothing never preempts"),
-	apportionv1.ReasonCode_REASON_CODE_OVERUSED: func(f facts) string {
-		if f.reason.Dimension == nil {
+	apportionv1.CauseCode_CAUSE_CODE_BEST_EFFORT_CLAIMANT: plain("a task that requests nothing never preempts"),
+	apportionv1.CauseCode_CAUSE_CODE_OVERUSED: func(f facts) string {
+		if !f.measured() {
 			return f.queue() + " uses all that it deserves"
 		}
 		return fmt.Sprintf("%s uses all that it deserves, such as %s%s where it deserves %s", f.queue(), f.have(), f.of(), f.limit())
 	},
-	apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING:  plain("the job is not pending"),
-	apportionv1.ReasonCode_REASON_CODE_NO_MIN_RESOURCES: plain("the job names no minimum resources and enters unasked"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS: tasks("the job has", "valid tasks", "needs"),
-	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_JOB_NOT_PENDING:  plain("the job is not pending"),
+	apportionv1.CauseCode_CAUSE_CODE_NO_MIN_RESOURCES: plain("the job names no minimum resources and enters unasked"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS: tasks("the job has", "valid tasks", "needs"),
+	apportionv1.CauseCode_CAUSE_CODE_TASKS_GATED: func(f facts) string {
 		switch {
 		case f.reason.GetNeed() > 0:
 			return "a scheduling gate holds " + Count(int(f.reason.GetHave()), "task") + " back"
@@ -55,64 +55,64 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		}
 		return "a scheduling gate holds all " + Count(int(f.reason.GetHave()), "waiting task") + " back"
 	},
-	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                oncePlaced(tasks("the job has", "tasks ready", "needs")),
-	apportionv1.ReasonCode_REASON_CODE_NOT_PIPELINED:            tasks("the job has", "tasks ready or pipelined", "needs"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_STARVING:             tasks("the job has", "tasks ready or pipelined", "needs no more than"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: tasks("", "valid tasks", "needs"),
-	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           oncePlaced(tasks("", "tasks ready", "needs")),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_READY:                oncePlaced(tasks("the job has", "tasks ready", "needs")),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_PIPELINED:            tasks("the job has", "tasks ready or pipelined", "needs"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_STARVING:             tasks("the job has", "tasks ready or pipelined", "needs no more than"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE: tasks("", "valid tasks", "needs"),
+	apportionv1.CauseCode_CAUSE_CODE_ROLE_NOT_READY:           oncePlaced(tasks("", "tasks ready", "needs")),
 
-	apportionv1.ReasonCode_REASON_CODE_NO_SHARED_DIMENSION: plain("it uses nothing that the claimant asks for"),
-	apportionv1.ReasonCode_REASON_CODE_GUARANTEE_KEPT: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NO_SHARED_DIMENSION: plain("it uses nothing that the claimant asks for"),
+	apportionv1.CauseCode_CAUSE_CODE_GUARANTEE_KEPT: func(f facts) string {
 		return fmt.Sprintf("%s holds %s%s, %s less would break its guarantee of %s", f.queue(), f.have(), f.of(), f.need(), f.limit())
 	},
-	apportionv1.ReasonCode_REASON_CODE_WITHIN_DESERVED: func(f facts) string {
-		if f.reason.Dimension == nil {
+	apportionv1.CauseCode_CAUSE_CODE_WITHIN_DESERVED: func(f facts) string {
+		if !f.measured() {
 			return f.queue() + " is within what it deserves"
 		}
 		return fmt.Sprintf("%s is within what it deserves: %s of %s%s", f.queue(), f.have(), f.limit(), f.of())
 	},
-	apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_SUBTREE: plain("it is in the claimant's own subtree, where no queue deserves anything"),
-	apportionv1.ReasonCode_REASON_CODE_GANG_MINIMUM:        tasks("its job has", "tasks ready", "must keep"),
-	apportionv1.ReasonCode_REASON_CODE_PRIORITY_NOT_LOWER: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_BEST_EFFORT_SUBTREE: plain("it is in the claimant's own subtree, where no queue deserves anything"),
+	apportionv1.CauseCode_CAUSE_CODE_GANG_MINIMUM:        tasks("its job has", "tasks ready", "must keep"),
+	apportionv1.CauseCode_CAUSE_CODE_PRIORITY_NOT_LOWER: func(f facts) string {
 		return fmt.Sprintf("its priority of %.0f is not below the claimant's %.0f", f.reason.GetHave(), f.reason.GetLimit())
 	},
-	apportionv1.ReasonCode_REASON_CODE_SHARE_NOT_HIGHER: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_SHARE_NOT_HIGHER: func(f facts) string {
 		return fmt.Sprintf("the claimant's job would have a share of %.4g, its own would be left with %.4g",
 			f.reason.GetHave(), f.reason.GetLimit())
 	},
-	apportionv1.ReasonCode_REASON_CODE_SYSTEM_CRITICAL:  plain("it is system-critical"),
-	apportionv1.ReasonCode_REASON_CODE_SYSTEM_NAMESPACE: plain("it is in the namespace kube-system"),
-	apportionv1.ReasonCode_REASON_CODE_COOLDOWN: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_SYSTEM_CRITICAL:  plain("it is system-critical"),
+	apportionv1.CauseCode_CAUSE_CODE_SYSTEM_NAMESPACE: plain("it is in the namespace kube-system"),
+	apportionv1.CauseCode_CAUSE_CODE_COOLDOWN: func(f facts) string {
 		return fmt.Sprintf("it was scheduled %s ago and is protected for %s",
 			f.duration(f.reason.GetHave()), f.duration(f.reason.GetLimit()))
 	},
-	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_ORDER:       plain("the claimant's queue does not come first in the fair-share tree"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_RUNNING:           plain("it does not run"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE:       plain("it is not preemptable"),
-	apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_RECLAIMABLE: func(f facts) string { return f.queue() + " is not reclaimable" },
-	apportionv1.ReasonCode_REASON_CODE_SAME_QUEUE:            plain("it is in the claimant's own queue"),
-	apportionv1.ReasonCode_REASON_CODE_OTHER_QUEUE:           plain("it is in another queue than the claimant"),
-	apportionv1.ReasonCode_REASON_CODE_BEST_EFFORT_VICTIM:    plain("it requests nothing"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_IN_DECIDING_TIER:  plain("the deciding tier did not name it"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_A_CANDIDATE:       plain("it is being released already, or named twice"),
-	apportionv1.ReasonCode_REASON_CODE_SAME_JOB:              plain("it belongs to the claimant's own job"),
+	apportionv1.CauseCode_CAUSE_CODE_HIERARCHY_ORDER:       plain("the claimant's queue does not come first in the fair-share tree"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_RUNNING:           plain("it does not run"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_PREEMPTABLE:       plain("it is not preemptable"),
+	apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_RECLAIMABLE: func(f facts) string { return f.queue() + " is not reclaimable" },
+	apportionv1.CauseCode_CAUSE_CODE_SAME_QUEUE:            plain("it is in the claimant's own queue"),
+	apportionv1.CauseCode_CAUSE_CODE_OTHER_QUEUE:           plain("it is in another queue than the claimant"),
+	apportionv1.CauseCode_CAUSE_CODE_BEST_EFFORT_VICTIM:    plain("it requests nothing"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_IN_DECIDING_TIER:  plain("the deciding tier did not name it"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_A_CANDIDATE:       plain("it is being released already, or named twice"),
+	apportionv1.CauseCode_CAUSE_CODE_SAME_JOB:              plain("it belongs to the claimant's own job"),
 
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         plain("the node belongs to no node group"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the node's group is not in the queue's affinity"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the queue's anti-affinity excludes the node's group"),
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_MISSING:         plain("the node belongs to no node group"),
+	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the node's group is not in the queue's affinity"),
+	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the queue's anti-affinity excludes the node's group"),
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT: func(f facts) string {
 		return f.exceeds("may hold at most " + f.with(f.reason.GetLimit()) + " on the nodes of group " + f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_LIMITS_INVALID: func(f facts) string {
 		return "the limits of " + f.queue() + " for node groups cannot be read, so that no node takes its tasks"
 	},
-	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
 		return fmt.Sprintf("%s%s used of %s, %s more do not fit", f.have(), f.of(), f.limit(), f.need())
 	},
-	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
 		return f.largerThan("the largest node")
 	},
-	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_FRAGMENTED: func(f facts) string {
 		are := "are"
 		if f.one(f.reason.GetLimit()) {
 			are = "is"
@@ -124,85 +124,85 @@ var clauses = map[apportionv1.ReasonCode]func(facts) string{
 		return fmt.Sprintf("it asks for %s, and of the %s that %s left %s has more than %s",
 			f.with(f.reason.GetNeed()), f.limit(), are, most, f.have())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL:  plain("the node offers less than it asks for"),
-	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL: plain("no usable node has enough of everything at once"),
-	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NODE_TOO_SMALL:  plain("the node offers less than it asks for"),
+	apportionv1.CauseCode_CAUSE_CODE_NO_NODE_HAS_ALL: plain("no usable node has enough of everything at once"),
+	apportionv1.CauseCode_CAUSE_CODE_NO_JOINT_PLACEMENT: func(f facts) string {
 		if f.reason.GetLimit() == 1 {
 			return "no node has room for the task that the gang needs"
 		}
 		return fmt.Sprintf("the nodes have no room for the %s that the gang needs at the same time; best fit places %s",
 			Count(int(f.reason.GetLimit()), "task"), f.have())
 	},
-	apportionv1.ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_JOINT_PLACEMENT_NOT_FOUND: func(f facts) string {
 		if f.reason.GetLimit() == 1 {
 			return "best fit does not place the task that the gang needs; whether it has room is not known"
 		}
 		return fmt.Sprintf("best fit places %s of the %s that the gang needs; whether all have room is not known",
 			f.have(), Count(int(f.reason.GetLimit()), "task"))
 	},
-	apportionv1.ReasonCode_REASON_CODE_BEING_RELEASED: func(f facts) string {
-		if f.reason.Dimension == nil {
+	apportionv1.CauseCode_CAUSE_CODE_BEING_RELEASED: func(f facts) string {
+		if !f.measured() {
 			return f.releasedPod()
 		}
 		return f.with(f.reason.GetHave()) + areReleased(f.one(f.reason.GetHave())) + f.nodes()
 	},
-	apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NOTHING_OFFERED: func(f facts) string {
 		if f.reason.GetLimit() == 0 {
 			return "there are no nodes to judge by"
 		}
 		return "no node states what it offers (allocatable)"
 	},
-	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
 		return joined("the node takes no new tasks", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NODE_NOT_IN_SET: func(f facts) string {
 		return joined("the task may not use the node", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             plain("another pod on the node has a port that the task asks for"),
-	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                plain("no pod that the task must be near is where the node is"),
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           plain("a pod that the task must keep away from is where the node is"),
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: plain("a pod where the node is must keep away from the task"),
-	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_HOST_PORT_TAKEN:             plain("another pod on the node has a port that the task asks for"),
+	apportionv1.CauseCode_CAUSE_CODE_POD_AFFINITY:                plain("no pod that the task must be near is where the node is"),
+	apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY:           plain("a pod that the task must keep away from is where the node is"),
+	apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY_OF_OTHERS: plain("a pod where the node is must keep away from the task"),
+	apportionv1.CauseCode_CAUSE_CODE_TOPOLOGY_SPREAD: func(f facts) string {
 		return joined("the task must be spread more evenly", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_TOPOLOGY_LABEL_MISSING: func(f facts) string {
 		return joined("the node lacks a label by which the task must be spread", f.reason.GetDetail())
 	},
 }
 
 // fairClauses says the reasons of plugin fair.
-var fairClauses = map[apportionv1.ReasonCode]func(facts) string{
-	apportionv1.ReasonCode_REASON_CODE_ENTITLED: func(f facts) string { return f.queue() + " is entitled to it" },
-	apportionv1.ReasonCode_REASON_CODE_BORROWED: borrowed,
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
+var fairClauses = map[apportionv1.CauseCode]func(facts) string{
+	apportionv1.CauseCode_CAUSE_CODE_ENTITLED: func(f facts) string { return f.queue() + " is entitled to it" },
+	apportionv1.CauseCode_CAUSE_CODE_BORROWED: borrowed,
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_LIMIT: func(f facts) string {
 		if said := f.spent(); said != "" {
 			return f.exceeds(said)
 		}
 		return f.exceeds("is limited to " + f.limit() + f.of())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE:   notIdle,
-	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS: tasks("the job has", "tasks that could ever run", "needs"),
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NOT_IDLE:   notIdle,
+	apportionv1.CauseCode_CAUSE_CODE_NEVER_FITS: tasks("the job has", "tasks that could ever run", "needs"),
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_TOTAL: func(f facts) string {
 		return fmt.Sprintf("the job needs %s, and there are %s in all", f.with(f.reason.GetNeed()), f.limit())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NOT_ENTITLED: func(f facts) string {
 		return f.exceeds("is entitled to " + f.limit() + f.of())
 	},
-	apportionv1.ReasonCode_REASON_CODE_RESERVED:      reserved,
-	apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED: nodeReserved,
-	apportionv1.ReasonCode_REASON_CODE_NO_PLAN:       plain("no plan makes room for the claimant"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_CALM:      notCalm,
-	apportionv1.ReasonCode_REASON_CODE_NOT_NEEDED:    plain("the plan does without it"),
-	apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_RESERVED:      reserved,
+	apportionv1.CauseCode_CAUSE_CODE_NODE_RESERVED: nodeReserved,
+	apportionv1.CauseCode_CAUSE_CODE_NO_PLAN:       plain("no plan makes room for the claimant"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_CALM:      notCalm,
+	apportionv1.CauseCode_CAUSE_CODE_NOT_NEEDED:    plain("the plan does without it"),
+	apportionv1.CauseCode_CAUSE_CODE_WITHIN_ENTITLEMENT: func(f facts) string {
 		return fmt.Sprintf("%s holds %s%s and keeps up to %s against this claimant", f.queue(), f.have(), f.of(), f.limit())
 	},
 }
 
 // kueueClauses says the reasons of plugin kueue.
-var kueueClauses = map[apportionv1.ReasonCode]func(facts) string{
-	apportionv1.ReasonCode_REASON_CODE_NOT_NOMINATED: plain("the job is not nominated"),
-	apportionv1.ReasonCode_REASON_CODE_NO_FLAVOR:     plain("no flavor has enough quota and suits the pods"),
-	apportionv1.ReasonCode_REASON_CODE_QUOTA_IN_USE: func(f facts) string {
+var kueueClauses = map[apportionv1.CauseCode]func(facts) string{
+	apportionv1.CauseCode_CAUSE_CODE_NOT_NOMINATED: plain("the job is not nominated"),
+	apportionv1.CauseCode_CAUSE_CODE_NO_FLAVOR:     plain("no flavor has enough quota and suits the pods"),
+	apportionv1.CauseCode_CAUSE_CODE_QUOTA_IN_USE: func(f facts) string {
 		if f.reason.GetHave() == 0 {
 			return "the quota is in use, and no job may be evicted for this one"
 		}
@@ -212,7 +212,7 @@ var kueueClauses = map[apportionv1.ReasonCode]func(facts) string{
 
 // borrowed names what of a request is beyond the entitlement.
 func borrowed(f facts) string {
-	if f.reason.Dimension == nil {
+	if !f.measured() {
 		return f.queue() + " may borrow what no entitled task can use now"
 	}
 	beyond := min(f.reason.GetNeed(), f.reason.GetHave()+f.reason.GetNeed()-f.reason.GetLimit())
@@ -246,7 +246,7 @@ func notIdle(f facts) string {
 // notCalm compares the cost of a victim with the claimant's gain.
 func notCalm(f facts) string {
 	task := "this task"
-	if f.reason.Dimension != nil && f.reason.GetNeed() > 0 {
+	if f.measured() && f.reason.GetNeed() > 0 {
 		task += " of " + f.with(f.reason.GetNeed())
 	}
 	than := "no less than"
@@ -289,10 +289,10 @@ func (f facts) exceeds(bound string) string {
 // spent says that the limit meant is a hard budget of which too little is left; "" if it is another one.
 func (f facts) spent() string {
 	r := f.reason
-	if f.names.Spent == nil || r.Queue == nil || r.Dimension == nil || r.GetLimit() != 0 || f.names.Queue(r.GetQueue()) == HiddenQueue {
+	if f.names.Spent == nil || r.Queue == nil || !f.measured() || r.GetLimit() != 0 || f.names.Queue(r.GetQueue()) == HiddenQueue {
 		return ""
 	}
-	switch all, almost := f.names.Spent(r.GetQueue(), r.GetDimension()); {
+	switch all, almost := f.names.Spent(r.GetQueue(), r.GetDimensions()[0]); {
 	case all:
 		return "has used up its hard budget" + f.of()
 	case almost:
@@ -327,10 +327,10 @@ func oncePlaced(clause func(facts) string) func(facts) string {
 }
 
 func (f facts) role() string {
-	if f.reason.GetRole() == "" {
+	if f.reason.GetDetail() == "" {
 		return "the role without a name"
 	}
-	return "role " + f.reason.GetRole()
+	return "role " + f.reason.GetDetail()
 }
 
 // treeFault says what is wrong with a queue tree.

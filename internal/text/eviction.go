@@ -81,13 +81,13 @@ func (c *checked) missed() string {
 	case apportionv1.CheckKind_CHECK_KIND_QUEUE:
 		return "evictions do not help as long as " + Word(miss.GetCheck())
 	case apportionv1.CheckKind_CHECK_KIND_SHARE:
-		return "no evictions let the queue use that much: " + reasonsOf(c.names, miss.GetReasons())
+		return "no evictions let the queue use that much: " + reasonsOf(c.names, miss.GetCauses())
 	}
 	head := "no evictions make room"
 	switch evictable := c.finding.GetEvictable(); {
 	case evictable.GetCount() > 0:
 		head = c.evictable() + " could be evicted, but no choice of them makes room"
-	case len(c.finding.GetReasons()) > 0:
+	case len(c.finding.GetCauses()) > 0:
 		return c.spared()
 	}
 	switch {
@@ -97,8 +97,8 @@ func (c *checked) missed() string {
 			return head + ", for the reason found for the nodes"
 		}
 		return head + ": " + lacking
-	case len(miss.GetReasons()) > 0:
-		return head + ": " + reasonsOf(c.names, miss.GetReasons())
+	case len(miss.GetCauses()) > 0:
+		return head + ": " + reasonsOf(c.names, miss.GetCauses())
 	}
 	return head + ": the policy does not let all tasks go that are in the way"
 }
@@ -113,19 +113,15 @@ func (c *checked) saidOfNodes(sentence string) bool {
 
 // spared returns the reason why no task may be evicted.
 func (c *checked) spared() string {
-	if len(c.finding.GetReasons()) == 0 {
+	if len(c.finding.GetCauses()) == 0 {
 		return "no running task may be evicted for the job"
 	}
 	var clauses []string
-	for i, reason := range c.finding.GetReasons() {
-		count := 0
-		if i < len(c.finding.GetCounts()) {
-			count = int(c.finding.GetCounts()[i])
-		}
-		switch {
+	for _, reason := range c.finding.GetCauses() {
+		switch count := int(reason.GetCount()); {
 		case count > 0:
 			clauses = append(clauses, Count(count, "task")+" "+protection(reason, count))
-		case reason.GetCode() == apportionv1.ReasonCode_REASON_CODE_NOT_STARVING:
+		case reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NOT_STARVING:
 			// The job asks for no eviction, whatever its queue may take.
 			clauses = append(clauses, reasonOf(c.names, reason))
 		default:
@@ -136,7 +132,7 @@ func (c *checked) spared() string {
 }
 
 // protection says what keeps tasks from being evicted.
-func protection(reason *apportionv1.Reason, count int) string {
+func protection(reason *apportionv1.Cause, count int) string {
 	one := count == 1
 	choose := func(singular, plural string) string {
 		if one {
@@ -149,35 +145,35 @@ func protection(reason *apportionv1.Reason, count int) string {
 		by = " (" + plugin + ")"
 	}
 	switch reason.GetCode() { //nolint:exhaustive // The others are said by Reason.
-	case apportionv1.ReasonCode_REASON_CODE_GANG_MINIMUM:
+	case apportionv1.CauseCode_CAUSE_CODE_GANG_MINIMUM:
 		return choose("is", "are") + " needed for the minimum of " + choose("its job", "their jobs") + by
-	case apportionv1.ReasonCode_REASON_CODE_PRIORITY_NOT_LOWER:
+	case apportionv1.CauseCode_CAUSE_CODE_PRIORITY_NOT_LOWER:
 		return choose("has", "have") + " no lower priority" + by
-	case apportionv1.ReasonCode_REASON_CODE_SYSTEM_CRITICAL:
+	case apportionv1.CauseCode_CAUSE_CODE_SYSTEM_CRITICAL:
 		return choose("is", "are") + " system-critical" + by
-	case apportionv1.ReasonCode_REASON_CODE_SYSTEM_NAMESPACE:
+	case apportionv1.CauseCode_CAUSE_CODE_SYSTEM_NAMESPACE:
 		return choose("is", "are") + " in the namespace kube-system" + by
-	case apportionv1.ReasonCode_REASON_CODE_COOLDOWN:
+	case apportionv1.CauseCode_CAUSE_CODE_COOLDOWN:
 		return choose("is", "are") + " protected for a time after being scheduled" + by
-	case apportionv1.ReasonCode_REASON_CODE_WITHIN_DESERVED:
+	case apportionv1.CauseCode_CAUSE_CODE_WITHIN_DESERVED:
 		return choose("is of a queue", "are of queues") + " within what " + choose("it deserves", "they deserve") + by
-	case apportionv1.ReasonCode_REASON_CODE_GUARANTEE_KEPT:
+	case apportionv1.CauseCode_CAUSE_CODE_GUARANTEE_KEPT:
 		return choose("is", "are") + " needed for the guarantee of " + choose("its queue", "their queues") + by
-	case apportionv1.ReasonCode_REASON_CODE_SHARE_NOT_HIGHER:
+	case apportionv1.CauseCode_CAUSE_CODE_SHARE_NOT_HIGHER:
 		return choose("is of a job", "are of jobs") + " with no larger share" + by
-	case apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE:
+	case apportionv1.CauseCode_CAUSE_CODE_NOT_PREEMPTABLE:
 		return choose("is", "are") + " not preemptable"
-	case apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_RECLAIMABLE:
+	case apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_RECLAIMABLE:
 		return choose("is of a queue that is", "are of queues that are") + " not reclaimable"
-	case apportionv1.ReasonCode_REASON_CODE_NO_SHARED_DIMENSION:
+	case apportionv1.CauseCode_CAUSE_CODE_NO_SHARED_DIMENSION:
 		return choose("uses", "use") + " nothing that the job asks for" + by
-	case apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT:
+	case apportionv1.CauseCode_CAUSE_CODE_WITHIN_ENTITLEMENT:
 		return choose("is of a queue that holds", "are of queues that hold") + " no more than the line that " +
 			choose("it keeps", "they keep") + " against the job" + by
-	case apportionv1.ReasonCode_REASON_CODE_NOT_CALM:
+	case apportionv1.CauseCode_CAUSE_CODE_NOT_CALM:
 		return "would cost " + choose("its queue", "their queues") + " more of the cluster than the job's queue would gain" + by
-	case apportionv1.ReasonCode_REASON_CODE_NO_PLAN:
+	case apportionv1.CauseCode_CAUSE_CODE_NO_PLAN:
 		return "would not make room, not even together with others" + by
 	}
-	return choose("is", "are") + " protected: " + Enum(reason.GetCode(), "REASON_CODE_") + by
+	return choose("is", "are") + " protected: " + Enum(reason.GetCode(), "CAUSE_CODE_") + by
 }

@@ -81,8 +81,8 @@ func Found(e *apportionv1.Explanation) string {
 }
 
 // nothingOffered reports whether nothing is judged, because no node states what it offers.
-func nothingOffered(reasons []*apportionv1.Reason) bool {
-	return len(reasons) > 0 && reasons[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED
+func nothingOffered(reasons []*apportionv1.Cause) bool {
+	return len(reasons) > 0 && reasons[0].GetCode() == apportionv1.CauseCode_CAUSE_CODE_NOTHING_OFFERED
 }
 
 // checked is a check that is put into words.
@@ -96,7 +96,7 @@ func (c *checked) is(outcome apportionv1.CheckOutcome) bool { return c.finding.G
 
 func (c *checked) failed() bool { return c.is(apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED) }
 
-func (c *checked) reasons() string { return reasonsOf(c.names, c.finding.GetReasons()) }
+func (c *checked) reasons() string { return reasonsOf(c.names, c.finding.GetCauses()) }
 
 func (c *checked) queueName() string { return c.names.Queue(c.job.GetQueue()) }
 
@@ -106,7 +106,7 @@ func (c *checked) admission() string {
 		return c.reasons()
 	case c.job.GetPhase() != apportionv1.JobPhase_JOB_PHASE_PENDING:
 		return "the job was admitted (phase " + Enum(c.job.GetPhase(), "JOB_PHASE_") + ")"
-	case len(c.finding.GetReasons()) > 0:
+	case len(c.finding.GetCauses()) > 0:
 		return c.reasons()
 	}
 	return "the job is pending and may enter queue " + c.queueName() + " now"
@@ -163,14 +163,14 @@ func (c *checked) share() string {
 		return c.reasons()
 	case c.failed():
 		return "not for " + c.needed() + ": " + c.reasons()
-	case slices.ContainsFunc(c.finding.GetReasons(), isBorrowed):
+	case slices.ContainsFunc(c.finding.GetCauses(), isBorrowed):
 		return "for " + c.needed() + ": " + c.reasons()
 	}
 	return "the queue's share has room for " + c.needed()
 }
 
-func isBorrowed(r *apportionv1.Reason) bool {
-	return r.GetCode() == apportionv1.ReasonCode_REASON_CODE_BORROWED
+func isBorrowed(r *apportionv1.Cause) bool {
+	return r.GetCode() == apportionv1.CauseCode_CAUSE_CODE_BORROWED
 }
 
 func (c *checked) nodes() string {
@@ -181,7 +181,7 @@ func (c *checked) nodes() string {
 		return "no room now for " + c.needed() + ", but there will be: " + c.released()
 	case c.finding.Task != nil:
 		return c.lacks()
-	case len(c.finding.GetReasons()) == 0:
+	case len(c.finding.GetCauses()) == 0:
 		return "the tasks are counted, not listed, so that their placement is not known"
 	case c.gated():
 		return c.ungated()
@@ -191,12 +191,12 @@ func (c *checked) nodes() string {
 
 // ungated says that the tasks that no gate holds back have no room.
 func (c *checked) ungated() string {
-	reason := c.finding.GetReasons()[0]
+	reason := c.finding.GetCauses()[0]
 	have := facts{names: c.names, reason: reason}.have()
 	switch reason.GetCode() { //nolint:exhaustive // The others do not count tasks.
-	case apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT:
+	case apportionv1.CauseCode_CAUSE_CODE_NO_JOINT_PLACEMENT:
 		return "the nodes have no room at the same time for " + c.needed() + "; best fit places " + have
-	case apportionv1.ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND:
+	case apportionv1.CauseCode_CAUSE_CODE_JOINT_PLACEMENT_NOT_FOUND:
 		return "best fit places " + have + " of " + c.needed() + "; whether all have room is not known"
 	}
 	return c.reasons()
@@ -206,9 +206,9 @@ func (c *checked) ungated() string {
 func (c *checked) released() string {
 	var amounts, pods []string
 	where, one := "", true
-	for _, reason := range c.finding.GetReasons() {
+	for _, reason := range c.finding.GetCauses() {
 		f := facts{names: c.names, reason: reason}
-		if reason.Dimension == nil {
+		if !f.measured() {
 			pods = append(pods, f.releasedPod())
 			continue
 		}
@@ -223,25 +223,25 @@ func (c *checked) released() string {
 
 // lacks counts the nodes by what they lack, and says how much is asked for and left.
 func (c *checked) lacks() string {
-	if len(c.finding.GetNodeCounts()) == 0 {
+	if len(c.finding.GetNodes()) == 0 {
 		return "no node has room for " + c.names.task(c.finding.GetTask()) + ": the cluster has no nodes"
 	}
-	clauses := []string{ofNodes(c.names, c.finding.GetTask(), c.finding.GetNodeCounts())}
+	clauses := []string{ofNodes(c.names, c.finding.GetTask(), c.finding.GetNodes())}
 	if Barred(c.finding) {
 		// What the other nodes have left does not matter.
 		return clauses[0]
 	}
-	some := slices.ContainsFunc(c.finding.GetNodeCounts(), func(c *apportionv1.NodeCount) bool { return !short(c) })
-	for i, reason := range c.finding.GetReasons() {
+	some := slices.ContainsFunc(c.finding.GetNodes(), func(c *apportionv1.Cause) bool { return !short(c) })
+	for _, reason := range c.finding.GetCauses() {
 		f := facts{names: c.names, reason: reason, some: some}
 		switch reason.GetCode() { //nolint:exhaustive // The others have no amounts.
-		case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
-			nodes := int(c.finding.GetCounts()[i])
+		case apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE:
+			nodes := int(reason.GetCount())
 			clauses = append(clauses, fmt.Sprintf("it asks for %s, %s left on %s", f.with(reason.GetNeed()), atMost(f), oneOf(nodes)))
-		case apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE:
+		case apportionv1.CauseCode_CAUSE_CODE_LARGER_THAN_ANY_NODE:
 			clauses = append(clauses, f.largerThan(largest(some)))
-		case apportionv1.ReasonCode_REASON_CODE_FRAGMENTED,
-			apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT:
+		case apportionv1.CauseCode_CAUSE_CODE_FRAGMENTED,
+			apportionv1.CauseCode_CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT:
 			clauses = append(clauses, f.clause())
 		}
 	}
@@ -259,20 +259,20 @@ func largest(some bool) string {
 // never says why the job could not run even if nothing else ran.
 func (c *checked) never() string {
 	if c.finding.Task != nil {
-		return "even if all nodes were empty and took tasks, " + ofNodes(c.names, c.finding.GetTask(), c.finding.GetNodeCounts())
+		return "even if all nodes were empty and took tasks, " + ofNodes(c.names, c.finding.GetTask(), c.finding.GetNodes())
 	}
-	if len(c.finding.GetReasons()) == 0 {
+	if len(c.finding.GetCauses()) == 0 {
 		return "it could not run even if nothing else ran"
 	}
-	reason := c.finding.GetReasons()[0]
+	reason := c.finding.GetCauses()[0]
 	f := facts{names: c.names, reason: reason}
 	switch reason.GetCode() { //nolint:exhaustive // The others say it themselves.
-	case apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:
+	case apportionv1.CauseCode_CAUSE_CODE_NEVER_FITS:
 		return fmt.Sprintf("even if all nodes were empty and took tasks, they would hold %.0f of the %.0f tasks that the gang needs%s",
 			reason.GetHave(), reason.GetLimit(), c.apart())
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL:
+	case apportionv1.CauseCode_CAUSE_CODE_ABOVE_TOTAL:
 		return fmt.Sprintf("it asks for at least %s, and the cluster has %s", f.with(reason.GetNeed()), f.amount(reason.GetLimit()))
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT, apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY:
+	case apportionv1.CauseCode_CAUSE_CODE_ABOVE_LIMIT, apportionv1.CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY:
 		return fmt.Sprintf("it asks for %s, and %s may never hold more than %s",
 			f.with(reason.GetNeed()), f.queue(), f.amount(reason.GetLimit()))
 	}
@@ -281,13 +281,13 @@ func (c *checked) never() string {
 
 // apart says by which rule tasks keep each other away, if so fewer of them ever run.
 func (c *checked) apart() string {
-	if len(c.finding.GetReasons()) < 2 {
+	if len(c.finding.GetCauses()) < 2 {
 		return ""
 	}
-	switch rule := c.finding.GetReasons()[1]; rule.GetCode() { //nolint:exhaustive // No other rule keeps tasks of a job apart.
-	case apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:
+	switch rule := c.finding.GetCauses()[1]; rule.GetCode() { //nolint:exhaustive // No other rule keeps tasks of a job apart.
+	case apportionv1.CauseCode_CAUSE_CODE_HOST_PORT_TAKEN:
 		return ", because they ask for the same port of a node"
-	case apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:
+	case apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY:
 		return ", because no two of them may have the same " + rule.GetDetail()
 	}
 	return ""

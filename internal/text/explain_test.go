@@ -18,20 +18,19 @@ func TestTheSentencesOfAnExplanationHaveOneUnit(t *testing.T) {
 		Findings: []*apportionv1.Finding{
 			{
 				Check: apportionv1.CheckKind_CHECK_KIND_ADMISSION, Outcome: apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED,
-				Reasons: []*apportionv1.Reason{{
-					Code: apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY, Dimension: new(uint32(0)), Queue: new(uint32(0)),
+				Causes: []*apportionv1.Cause{{
+					Code: apportionv1.CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY, Dimensions: []uint32{0}, Queue: new(uint32(0)),
 					Have: 8 * gi, Need: 4 * gi, Limit: 10 * gi,
 				}},
 			},
 			{
 				Check: apportionv1.CheckKind_CHECK_KIND_NODES, Outcome: apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED, Task: new(uint32(0)),
-				Reasons: []*apportionv1.Reason{{
-					Code: apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE, Dimension: new(uint32(0)),
-					Have: 8 * gi, Need: 4 * gi, Limit: 8*gi + 100<<20,
+				Causes: []*apportionv1.Cause{{
+					Code: apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE, Dimensions: []uint32{0},
+					Have: 8 * gi, Need: 4 * gi, Limit: 8*gi + 100<<20, Count: 1,
 				}},
-				Counts: []uint32{1},
-				NodeCounts: []*apportionv1.NodeCount{{
-					Count: 1, Code: apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE, Dimensions: []uint32{0},
+				Nodes: []*apportionv1.Cause{{
+					Count: 1, Code: apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE, Dimensions: []uint32{0},
 				}},
 			},
 		},
@@ -44,12 +43,12 @@ func TestTheSentencesOfAnExplanationHaveOneUnit(t *testing.T) {
 }
 
 func TestACauseNamesWhatKeepsTasksFromNodesWithEnoughLeft(t *testing.T) {
-	const reserved, excluded = apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED, apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET
-	const closed, full = apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE, apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE
-	group := func(code apportionv1.ReasonCode, detail string, free bool) string {
+	const reserved, excluded = apportionv1.CauseCode_CAUSE_CODE_NODE_RESERVED, apportionv1.CauseCode_CAUSE_CODE_NODE_NOT_IN_SET
+	const closed, full = apportionv1.CauseCode_CAUSE_CODE_NODE_UNSCHEDULABLE, apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE
+	group := func(code apportionv1.CauseCode, detail string, free bool) string {
 		return text.Group(text.Names{Dimensions: []string{"cpu"}}, &apportionv1.PendingGroup{
 			Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED, Check: apportionv1.CheckKind_CHECK_KIND_NODES, Free: free,
-			Reason: &apportionv1.Reason{Code: code, Detail: detail, Dimension: new(uint32(0))},
+			Cause: &apportionv1.Cause{Code: code, Detail: detail, Dimensions: []uint32{0}},
 		}, nil)
 	}
 	for want, got := range map[string]string{

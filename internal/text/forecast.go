@@ -185,7 +185,7 @@ func Odds(names Names, a *apportionv1.ForecastAnswer) string {
 }
 
 // OddsUnjudged says why nothing is known of when a job starts.
-func OddsUnjudged(names Names, job uint32, reasons []*apportionv1.Reason) string {
+func OddsUnjudged(names Names, job uint32, reasons []*apportionv1.Cause) string {
 	return visible.Text(fmt.Sprintf("%s is not judged: %s.", names.job(job), Reasons(names, reasons)))
 }
 

@@ -32,21 +32,21 @@ func counted(say func(name, sentence string)) {
 	for n := range 27 {
 		a, b, c := n%3, n/3%3, n/9
 		x, y, z := uint32(a), uint32(b), uint32(c)
-		for code, name := range apportionv1.ReasonCode_name {
-			reason := &apportionv1.Reason{
-				Code: apportionv1.ReasonCode(code), Have: float64(a), Need: float64(b), Limit: float64(c), Queue: new(uint32(1)),
+		for code, name := range apportionv1.CauseCode_name {
+			reason := &apportionv1.Cause{
+				Code: apportionv1.CauseCode(code), Have: float64(a), Need: float64(b), Limit: float64(c), Queue: new(uint32(1)),
 			}
 			say(name, text.Reason(names, reason))
-			reason.Dimension, reason.Have, reason.Need, reason.Limit = new(uint32(0)), 1000*reason.Have, 1000*reason.Need, 1000*reason.Limit
+			reason.Dimensions, reason.Have, reason.Need, reason.Limit = []uint32{0}, 1000*reason.Have, 1000*reason.Need, 1000*reason.Limit
 			say(name+" of a resource", text.Reason(names, reason))
 			group := &apportionv1.PendingGroup{
 				Jobs: make([]uint32, a), Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED,
-				Check: apportionv1.CheckKind_CHECK_KIND_NODES, Reason: reason,
+				Check: apportionv1.CheckKind_CHECK_KIND_NODES, Cause: reason,
 			}
 			group.Text = text.Group(names, group, nil)
 			other := &apportionv1.PendingGroup{
 				Jobs: make([]uint32, b), Verdict: group.GetVerdict(), Check: group.GetCheck(),
-				Reason: &apportionv1.Reason{Code: reason.GetCode(), Queue: new(uint32(0)), Dimension: new(uint32(1))},
+				Cause: &apportionv1.Cause{Code: reason.GetCode(), Queue: new(uint32(0)), Dimensions: []uint32{1}},
 			}
 			kind := &apportionv1.PendingKind{
 				Verdict: group.GetVerdict(), Check: group.GetCheck(), Code: reason.GetCode(), JobCount: x + y,
@@ -64,16 +64,16 @@ func counted(say func(name, sentence string)) {
 			}
 			say("pending, "+name, text.Pending(pending))
 		}
-		var reasons []*apportionv1.Reason
-		for _, code := range []apportionv1.ReasonCode{
-			apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT, apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE,
+		var reasons []*apportionv1.Cause
+		for i, code := range []apportionv1.CauseCode{
+			apportionv1.CauseCode_CAUSE_CODE_NO_JOINT_PLACEMENT, apportionv1.CauseCode_CAUSE_CODE_NOT_PREEMPTABLE,
 		} {
-			reasons = append(reasons, &apportionv1.Reason{Code: code, Have: float64(a), Limit: float64(b)})
+			reasons = append(reasons, &apportionv1.Cause{Code: code, Have: float64(a), Limit: float64(b), Count: []uint32{x, y}[i]})
 		}
 		for check := range apportionv1.CheckKind_name {
 			for outcome := range apportionv1.CheckOutcome_name {
 				finding := &apportionv1.Finding{
-					Check: apportionv1.CheckKind(check), Outcome: apportionv1.CheckOutcome(outcome), Reasons: reasons, Counts: []uint32{x, y},
+					Check: apportionv1.CheckKind(check), Outcome: apportionv1.CheckOutcome(outcome), Causes: reasons,
 					FirstJobCount: y, FirstJobs: []uint32{0, 1}[:min(y, 1)],
 					Evictable: &apportionv1.Evictable{Count: x, Returning: min(x, y), Queues: []uint32{1}, Planned: z == 1, Enough: z == 0, Least: b == 0},
 				}
@@ -127,8 +127,8 @@ func plans(a, b, c int, say func(string)) {
 		for _, victims := range []int{0, c} {
 			say(text.Plan(names, &apportionv1.PlanAnswer{Outcome: apportionv1.PlanOutcome_PLAN_OUTCOME_NONE, Miss: &apportionv1.PlanMiss{
 				Check: apportionv1.CheckKind(check), Placed: uint32(min(a, b)), Tasks: uint32(b), Victims: uint32(victims), Task: new(uint32(0)),
-				Node: new(uint32(0)), Missing: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000}}, Counts: []uint32{uint32(c)},
-				Protections: []*apportionv1.Reason{{Code: apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE}},
+				Node: new(uint32(0)), Missing: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{1000}},
+				Protections: []*apportionv1.Cause{{Code: apportionv1.CauseCode_CAUSE_CODE_NOT_PREEMPTABLE, Count: uint32(c)}},
 			}}))
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // ofNodes counts the nodes that do not take a task: `0/12 nodes have room for w-0: 5 too small (insufficient cpu), 4 with taint
 // nvidia.com/gpu, 3 cordoned`. Those that have enough left are counted first, because what the others lack does not stop the task: `0/12
 // nodes take w-0: 4 with taint nvidia.com/gpu, 1 cordoned, which have enough left; 2 cordoned, 5 too small (insufficient cpu)`.
-func ofNodes(names Names, task uint32, counts []*apportionv1.NodeCount) string {
+func ofNodes(names Names, task uint32, counts []*apportionv1.Cause) string {
 	nodes, free := 0, 0
 	var left, parts []string
 	for i := 0; i < len(counts); {
@@ -45,39 +45,39 @@ func ofNodes(names Names, task uint32, counts []*apportionv1.NodeCount) string {
 }
 
 // short reports whether nodes lack resources: the nodes that lack different ones are one part of the sentence.
-func short(c *apportionv1.NodeCount) bool {
-	return c.GetCode() == apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL ||
-		c.GetCode() == apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE
+func short(c *apportionv1.Cause) bool {
+	return c.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NODE_TOO_SMALL ||
+		c.GetCode() == apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE
 }
 
 // lack is what nodes lack for a task, in a few words.
-func lack(names Names, counts []*apportionv1.NodeCount) string {
+func lack(names Names, counts []*apportionv1.Cause) string {
 	c := counts[0]
 	switch c.GetCode() { //nolint:exhaustive // The others are named by their codes.
-	case apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_TOO_SMALL:
 		return "too small" + insufficient(names, counts)
-	case apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE:
+	case apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE:
 		return "too full" + insufficient(names, counts)
-	case apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE:
+	case apportionv1.CauseCode_CAUSE_CODE_NOT_PREEMPTABLE:
 		return "held by tasks that may not all be evicted"
-	case apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_UNSCHEDULABLE:
 		return closed(c.GetDetail())
-	case apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_NOT_IN_SET:
 		if strings.HasPrefix(c.GetDetail(), "taint ") {
 			return "with " + c.GetDetail()
 		}
 		return "excluded (" + c.GetDetail() + ")"
-	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_MISSING:
 		return "without a node group"
-	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY:
 		return "not in the queue's node groups"
-	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY:
 		return "in a node group that the queue avoids"
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT:
+	case apportionv1.CauseCode_CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT:
 		return "in node group " + c.GetDetail() + ", of which the queue may hold no more"
-	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_LIMITS_INVALID:
 		return "refused to a queue whose limits for node groups cannot be read"
-	case apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_RESERVED:
 		what := c.GetHolder()
 		switch {
 		case what == "":
@@ -86,14 +86,14 @@ func lack(names Names, counts []*apportionv1.NodeCount) string {
 			what += " (" + c.GetDetail() + ")"
 		}
 		return strings.TrimSpace("reserved "+forWhat(what)) + period(c.GetStartTime(), c.GetEndTime())
-	case apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN, apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY,
-		apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY, apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS,
-		apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD, apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:
+	case apportionv1.CauseCode_CAUSE_CODE_HOST_PORT_TAKEN, apportionv1.CauseCode_CAUSE_CODE_POD_AFFINITY,
+		apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY, apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY_OF_OTHERS,
+		apportionv1.CauseCode_CAUSE_CODE_TOPOLOGY_SPREAD, apportionv1.CauseCode_CAUSE_CODE_TOPOLOGY_LABEL_MISSING:
 		return podRules[c.GetCode()]
-	case apportionv1.ReasonCode_REASON_CODE_UNSPECIFIED:
+	case apportionv1.CauseCode_CAUSE_CODE_UNSPECIFIED:
 		return "for other reasons"
 	}
-	return Enum(c.GetCode(), "REASON_CODE_")
+	return Enum(c.GetCode(), "CAUSE_CODE_")
 }
 
 // closed says why nodes take no new tasks. The words for the causes that the contract names stand alone.
@@ -116,17 +116,17 @@ func forWhat(reason string) string {
 }
 
 // podRules says which rule on other pods excludes a node, in the words of Kubernetes' scheduler.
-var podRules = map[apportionv1.ReasonCode]string{
-	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN:             "didn't have free ports for the requested pod ports",
-	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY:                "didn't match pod affinity rules",
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           "didn't match pod anti-affinity rules",
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: "didn't satisfy existing pods' anti-affinity rules",
-	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD:             "didn't match pod topology spread constraints",
-	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING:      "didn't match pod topology spread constraints (missing required label)",
+var podRules = map[apportionv1.CauseCode]string{
+	apportionv1.CauseCode_CAUSE_CODE_HOST_PORT_TAKEN:             "didn't have free ports for the requested pod ports",
+	apportionv1.CauseCode_CAUSE_CODE_POD_AFFINITY:                "didn't match pod affinity rules",
+	apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY:           "didn't match pod anti-affinity rules",
+	apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY_OF_OTHERS: "didn't satisfy existing pods' anti-affinity rules",
+	apportionv1.CauseCode_CAUSE_CODE_TOPOLOGY_SPREAD:             "didn't match pod topology spread constraints",
+	apportionv1.CauseCode_CAUSE_CODE_TOPOLOGY_LABEL_MISSING:      "didn't match pod topology spread constraints (missing required label)",
 }
 
 // insufficient lists the resources that nodes lack, those of most nodes first: `cpu and memory` if all nodes lack all of them.
-func insufficient(names Names, counts []*apportionv1.NodeCount) string {
+func insufficient(names Names, counts []*apportionv1.Cause) string {
 	nodes, lacking := 0, map[uint32]int{}
 	var list []uint32
 	for _, c := range counts {

@@ -102,13 +102,13 @@ func KindOf(kind *apportionv1.PendingKind) string {
 // about one queue or one resource it is named; else the resources are listed, those of most jobs first.
 func Kind(names Names, kind *apportionv1.PendingKind, groups []*apportionv1.PendingGroup) string {
 	first := groups[0]
-	if kind.GetVerdict() != apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED || first.GetReason() == nil || len(groups) == 1 {
+	if kind.GetVerdict() != apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED || first.GetCause() == nil || len(groups) == 1 {
 		return inCommon(kind, groups)
 	}
-	reason := &apportionv1.Reason{Code: kind.GetCode(), Queue: first.GetReason().Queue, Detail: first.GetReason().GetDetail()}
+	reason := &apportionv1.Cause{Code: kind.GetCode(), Queue: first.GetCause().Queue, Detail: first.GetCause().GetDetail()}
 	f := facts{names: names, reason: reason, dimensions: dimensionsOf(names, groups), free: first.GetFree()}
 	for _, group := range groups[1:] {
-		r := group.GetReason()
+		r := group.GetCause()
 		f.free = f.free && group.GetFree()
 		if reason.Queue != nil && (r.Queue == nil || r.GetQueue() != reason.GetQueue()) {
 			reason.Queue, f.queues = nil, queuesOf(kind, groups)
@@ -127,7 +127,7 @@ func queuesOf(kind *apportionv1.PendingKind, groups []*apportionv1.PendingGroup)
 		own[q.GetQueue()] = true
 	}
 	for _, group := range groups {
-		if group.GetReason().Queue != nil && !own[group.GetReason().GetQueue()] {
+		if group.GetCause().Queue != nil && !own[group.GetCause().GetQueue()] {
 			return "their queue or one above it"
 		}
 	}
@@ -153,10 +153,10 @@ func dimensionsOf(names Names, groups []*apportionv1.PendingGroup) string {
 	jobs := make(map[uint32]int)
 	var list []uint32
 	for _, group := range groups {
-		if group.GetReason().Dimension == nil {
+		if len(group.GetCause().GetDimensions()) == 0 {
 			return ""
 		}
-		d := group.GetReason().GetDimension()
+		d := group.GetCause().GetDimensions()[0]
 		if jobs[d] == 0 {
 			list = append(list, d)
 		}
@@ -187,8 +187,8 @@ func cause(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.Plac
 	case apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN:
 		return "for " + Verb(len(g.GetJobs()), "its", "their") + " turn"
 	case apportionv1.PendingVerdict_PENDING_VERDICT_UNDETERMINED:
-		if g.GetReason() != nil {
-			return "for what is not judged: " + reasonOf(names, g.GetReason())
+		if g.GetCause() != nil {
+			return "for what is not judged: " + reasonOf(names, g.GetCause())
 		}
 		if len(unjudged) > 0 {
 			return "perhaps because of " + Constraints(unjudged) + ", which are not judged here"
@@ -196,7 +196,7 @@ func cause(names Names, g *apportionv1.PendingGroup, unjudged []apportionv1.Plac
 		return "for what is not known"
 	default:
 	}
-	return because(g.GetCheck(), facts{names: names, reason: g.GetReason(), free: g.GetFree()})
+	return because(g.GetCheck(), facts{names: names, reason: g.GetCause(), free: g.GetFree()})
 }
 
 // because is the clause of a reason of a check that blocks; the reason may be nil.
@@ -213,7 +213,7 @@ func because(check apportionv1.CheckKind, f facts) string {
 	if clause, ok := causes[f.reason.GetCode()]; ok {
 		return "because " + clause(f)
 	}
-	return "because of " + Enum(f.reason.GetCode(), "REASON_CODE_")
+	return "because of " + Enum(f.reason.GetCode(), "CAUSE_CODE_")
 }
 
 // neverRuns begins the causes of jobs that can never run.
@@ -231,13 +231,13 @@ func OfOne(cause string) string {
 func never(f facts) string {
 	const said = neverRuns
 	switch f.reason.GetCode() { //nolint:exhaustive // The others are about nodes.
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL:
+	case apportionv1.CauseCode_CAUSE_CODE_ABOVE_TOTAL:
 		return said + "the cluster has less " + f.dimension() + " than is asked for"
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT, apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY:
+	case apportionv1.CauseCode_CAUSE_CODE_ABOVE_LIMIT, apportionv1.CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY:
 		return said + f.queue() + " may never hold so much " + f.dimension()
-	case apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:
+	case apportionv1.CauseCode_CAUSE_CODE_NEVER_FITS:
 		return said + "even empty nodes hold too few tasks of the gang"
-	case apportionv1.ReasonCode_REASON_CODE_NODE_TOO_SMALL:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_TOO_SMALL:
 		return said + "no node that takes such tasks offers enough " + f.dimension() + ", even if it is empty"
 	}
 	if clause, ok := causes[f.reason.GetCode()]; ok && f.reason.GetDetail() != "" {
@@ -250,10 +250,10 @@ func (f facts) dimension() string {
 	switch {
 	case f.dimensions != "":
 		return f.dimensions
-	case f.reason.Dimension == nil:
+	case !f.measured():
 		return "resources"
 	}
-	return f.names.Dimension(f.reason.GetDimension())
+	return f.measure()
 }
 
 // excluded are the nodes that a reason excludes.
@@ -270,82 +270,82 @@ func barring(before, after string) func(facts) string {
 }
 
 // causes are reasons without their numbers.
-var causes = map[apportionv1.ReasonCode]func(facts) string{
-	apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN: func(f facts) string { return f.queue() + " is not open" },
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY: func(f facts) string {
+var causes = map[apportionv1.CauseCode]func(facts) string{
+	apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_OPEN: func(f facts) string { return f.queue() + " is not open" },
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY: func(f facts) string {
 		return f.queue() + " would hold more " + f.dimension() + " than it may"
 	},
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_DESERVED: func(f facts) string {
 		return f.queue() + " would hold more " + f.dimension() + " than it deserves"
 	},
-	apportionv1.ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NO_DIMENSION_WITHIN_DESERVED: func(f facts) string {
 		return "nothing that is asked for fits into what " + f.queue() + " deserves"
 	},
-	apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED: plain("the queue tree is refused"),
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_HIERARCHY_REFUSED: plain("the queue tree is refused"),
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_OVERCOMMIT: func(f facts) string {
 		return "the cluster admits no more " + f.dimension() + " to waiting jobs"
 	},
-	apportionv1.ReasonCode_REASON_CODE_OVERUSED:                 func(f facts) string { return f.queue() + " uses all that it deserves" },
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:         plain("there are too few tasks for the gang"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE: plain("there are too few tasks of a role"),
-	apportionv1.ReasonCode_REASON_CODE_NOT_READY:                plain("too few tasks of the gang can become ready"),
-	apportionv1.ReasonCode_REASON_CODE_ROLE_NOT_READY:           plain("too few tasks of a role can become ready"),
-	apportionv1.ReasonCode_REASON_CODE_TASKS_GATED:              plain("scheduling gates hold all tasks back"),
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_OVERUSED:                 func(f facts) string { return f.queue() + " uses all that it deserves" },
+	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS:         plain("there are too few tasks for the gang"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE: plain("there are too few tasks of a role"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_READY:                plain("too few tasks of the gang can become ready"),
+	apportionv1.CauseCode_CAUSE_CODE_ROLE_NOT_READY:           plain("too few tasks of a role can become ready"),
+	apportionv1.CauseCode_CAUSE_CODE_TASKS_GATED:              plain("scheduling gates hold all tasks back"),
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_LIMIT: func(f facts) string {
 		if said := f.spent(); said != "" {
 			return f.queue() + " " + said
 		}
 		return f.queue() + " would hold more " + f.dimension() + " than its limit"
 	},
-	apportionv1.ReasonCode_REASON_CODE_NOT_ENTITLED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NOT_ENTITLED: func(f facts) string {
 		return f.queue() + " would hold more " + f.dimension() + " than it is entitled to"
 	},
-	apportionv1.ReasonCode_REASON_CODE_NOT_IDLE: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NOT_IDLE: func(f facts) string {
 		return "too little " + f.dimension() + " is free beside what must stay for others"
 	},
-	apportionv1.ReasonCode_REASON_CODE_RESERVED: plain("room is kept free for another job"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_RESERVED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_RESERVED: plain("room is kept free for another job"),
+	apportionv1.CauseCode_CAUSE_CODE_NODE_RESERVED: func(f facts) string {
 		return strings.TrimSpace(f.excluded() + " are reserved " + forWhat(f.reason.GetDetail()))
 	},
-	apportionv1.ReasonCode_REASON_CODE_NEVER_FITS:  plain("too few tasks could ever run"),
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL: func(f facts) string { return "more " + f.dimension() + " is needed than there is" },
-	apportionv1.ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NEVER_FITS:  plain("too few tasks could ever run"),
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_TOTAL: func(f facts) string { return "more " + f.dimension() + " is needed than there is" },
+	apportionv1.CauseCode_CAUSE_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
 		return "no usable node is large enough in " + f.dimension()
 	},
-	apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
 		return "no usable node has enough " + f.dimension() + " left"
 	},
-	apportionv1.ReasonCode_REASON_CODE_FRAGMENTED: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_FRAGMENTED: func(f facts) string {
 		return "what is left of " + f.dimension() + " is spread over too many nodes"
 	},
-	apportionv1.ReasonCode_REASON_CODE_NO_NODE_HAS_ALL:    plain("no usable node has enough of everything at once"),
-	apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT: plain("the nodes have no room for a whole gang"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NO_NODE_HAS_ALL:    plain("no usable node has enough of everything at once"),
+	apportionv1.CauseCode_CAUSE_CODE_NO_JOINT_PLACEMENT: plain("the nodes have no room for a whole gang"),
+	apportionv1.CauseCode_CAUSE_CODE_NODE_UNSCHEDULABLE: func(f facts) string {
 		return joined(f.excluded()+" take no new tasks", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NODE_NOT_IN_SET: func(f facts) string {
 		return joined(f.excluded()+" are excluded", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_HOST_PORT_TAKEN: barring("other pods on the ", " have the requested ports"),
-	apportionv1.ReasonCode_REASON_CODE_POD_AFFINITY: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_HOST_PORT_TAKEN: barring("other pods on the ", " have the requested ports"),
+	apportionv1.CauseCode_CAUSE_CODE_POD_AFFINITY: func(f facts) string {
 		if f.reason.GetDetail() != "" {
 			return joined(f.excluded()+" lack a label by which tasks must be near each other", f.reason.GetDetail())
 		}
 		return f.excluded() + " are not where the pods are that the task must be near"
 	},
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY:           barring("", " are where pods are that the task must keep away from"),
-	apportionv1.ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS: barring("", " are where pods are that must keep away from the task"),
-	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_SPREAD: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY:           barring("", " are where pods are that the task must keep away from"),
+	apportionv1.CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY_OF_OTHERS: barring("", " are where pods are that must keep away from the task"),
+	apportionv1.CauseCode_CAUSE_CODE_TOPOLOGY_SPREAD: func(f facts) string {
 		return joined("tasks must be spread more evenly", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_TOPOLOGY_LABEL_MISSING: func(f facts) string {
 		return joined(f.excluded()+" lack a label by which tasks must be spread", f.reason.GetDetail())
 	},
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:         barring("", " belong to no node group"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of the queue"),
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of the queue excludes the nodes"),
-	apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT: func(f facts) string {
+	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_MISSING:         barring("", " belong to no node group"),
+	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the nodes' groups are not in the affinity of the queue"),
+	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the anti-affinity of the queue excludes the nodes"),
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT: func(f facts) string {
 		return f.queue() + " would hold more " + f.dimension() + " than it may on the nodes of group " + f.reason.GetDetail()
 	},
-	apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID: plain("the limits of the queue for node groups cannot be read"),
+	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_LIMITS_INVALID: plain("the limits of the queue for node groups cannot be read"),
 }

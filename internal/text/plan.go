@@ -137,17 +137,17 @@ func (p planned) none() string {
 		head += " before the search ended at a bound on its work"
 	}
 	switch {
-	case nothingOffered(miss.GetReasons()):
-		return head + ": " + reasonsOf(p.names, miss.GetReasons()) + "."
+	case nothingOffered(miss.GetCauses()):
+		return head + ": " + reasonsOf(p.names, miss.GetCauses()) + "."
 	case miss.GetVictims() > 0:
 		return head + fmt.Sprintf(" with so few victims: the best one found evicts %s.", Count(int(miss.GetVictims()), "task"))
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES:
-		if reasons := miss.GetReasons(); len(reasons) > 0 {
+		if reasons := miss.GetCauses(); len(reasons) > 0 {
 			return head + ": " + lacking(p.names, miss) + ". No task may be evicted for it: " + reasonsOf(p.names, reasons) + "."
 		}
 		return head + ": " + lacking(p.names, miss) + "."
-	case len(miss.GetReasons()) > 0:
-		return head + ": " + reasonsOf(p.names, miss.GetReasons()) + "."
+	case len(miss.GetCauses()) > 0:
+		return head + ": " + reasonsOf(p.names, miss.GetCauses()) + "."
 	case miss.GetCheck() == apportionv1.CheckKind_CHECK_KIND_TASKS &&
 		p.answer.GetOutcome() == apportionv1.PlanOutcome_PLAN_OUTCOME_NOT_FOUND:
 		return head + ": tasks of it are counted, not listed, so that their placement is not known."
@@ -168,8 +168,8 @@ func lacking(names Names, miss *apportionv1.PlanMiss) string {
 		return placed + "the nodes have no room for all of them at the same time"
 	}
 	counted := "no node takes " + names.task(miss.GetTask())
-	if len(miss.GetNodeCounts()) > 0 {
-		counted = ofNodes(names, miss.GetTask(), miss.GetNodeCounts())
+	if len(miss.GetNodes()) > 0 {
+		counted = ofNodes(names, miss.GetTask(), miss.GetNodes())
 	}
 	if miss.Node == nil || miss.GetMissing() == nil {
 		return placed + counted
@@ -177,11 +177,9 @@ func lacking(names Names, miss *apportionv1.PlanMiss) string {
 	text := fmt.Sprintf("%s%s; it lacks %s on the node that is nearest, %s",
 		placed, counted, amounts(names, miss.GetMissing()), names.node(miss.GetNode()))
 	var clauses []string
-	for i, reason := range miss.GetProtections() {
-		if i < len(miss.GetCounts()) {
-			count := int(miss.GetCounts()[i])
-			clauses = append(clauses, Count(count, "task")+" there "+protection(reason, count))
-		}
+	for _, reason := range miss.GetProtections() {
+		count := int(reason.GetCount())
+		clauses = append(clauses, Count(count, "task")+" there "+protection(reason, count))
 	}
 	if len(clauses) > 0 {
 		text += ": " + strings.Join(clauses, "; ")

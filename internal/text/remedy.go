@@ -26,14 +26,14 @@ func Remedies(names Names, a *apportionv1.RemediesAnswer) string {
 		return head
 	case apportionv1.RemedyOutcome_REMEDY_OUTCOME_NOT_JUDGED:
 		switch {
-		case nothingOffered(a.GetReasons()):
-			return "No change was tried, and " + job + " is not judged: " + Reasons(names, a.GetReasons()) + "."
+		case nothingOffered(a.GetCauses()):
+			return "No change was tried, and " + job + " is not judged: " + Reasons(names, a.GetCauses()) + "."
 		case a.GetCheck() == apportionv1.CheckKind_CHECK_KIND_CONSTRAINTS:
 			return job + " passes every check that is made here, so that no change was tried; " +
 				alsoDepends(a.GetUnjudgedConstraints()) + "."
 		}
 		head = "No change was tried: " + job + " has no task that may be placed"
-		if reasons := Reasons(names, a.GetReasons()); reasons != "" {
+		if reasons := Reasons(names, a.GetCauses()); reasons != "" {
 			head += ": " + reasons
 		}
 		return head + "."

@@ -95,19 +95,19 @@ func Vote(vote apportionv1.Vote) string {
 	return "?"
 }
 
-// Enum is a value of one of the contract's enums as people write it: `queue not open` for REASON_CODE_QUEUE_NOT_OPEN.
+// Enum is a value of one of the contract's enums as people write it: `queue not open` for CAUSE_CODE_QUEUE_NOT_OPEN.
 func Enum(value fmt.Stringer, prefix string) string {
 	name := strings.TrimPrefix(value.String(), prefix)
 	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
 }
 
 // Reasons joins reasons, the plugin behind each; empty if there are none.
-func Reasons(names Names, reasons []*apportionv1.Reason) string {
+func Reasons(names Names, reasons []*apportionv1.Cause) string {
 	return Sentence(reasonsOf(names, reasons))
 }
 
 // reasonsOf is Reasons for a text that Sentence completes.
-func reasonsOf(names Names, reasons []*apportionv1.Reason) string {
+func reasonsOf(names Names, reasons []*apportionv1.Cause) string {
 	texts := make([]string, 0, len(reasons))
 	for _, reason := range reasons {
 		texts = append(texts, reasonOf(names, reason))
@@ -116,10 +116,10 @@ func reasonsOf(names Names, reasons []*apportionv1.Reason) string {
 }
 
 // Reason is one reason as a clause with its numbers, and the plugin it comes from.
-func Reason(names Names, reason *apportionv1.Reason) string { return Sentence(reasonOf(names, reason)) }
+func Reason(names Names, reason *apportionv1.Cause) string { return Sentence(reasonOf(names, reason)) }
 
 // reasonOf is Reason for a text that Sentence completes.
-func reasonOf(names Names, reason *apportionv1.Reason) string {
+func reasonOf(names Names, reason *apportionv1.Cause) string {
 	f := facts{names: names, reason: reason}
 	clause := f.clause()
 	if plugin := reason.GetPlugin(); plugin != "" {
@@ -131,7 +131,7 @@ func reasonOf(names Names, reason *apportionv1.Reason) string {
 // facts writes the parts of a reason.
 type facts struct {
 	names  Names
-	reason *apportionv1.Reason
+	reason *apportionv1.Cause
 	// Of several causes of a kind: what is said in place of the queue and the resource of one.
 	queues, dimensions string
 	// The reason excludes nodes that have enough left.
@@ -157,30 +157,36 @@ func (f facts) queue() string {
 // HiddenQueue stands for the name of a queue that the reader may not know.
 const HiddenQueue = "another queue"
 
+// measured reports whether the numbers are of a dimension.
+func (f facts) measured() bool { return len(f.reason.GetDimensions()) > 0 }
+
+// measure is the name of that dimension.
+func (f facts) measure() string { return f.names.Dimension(f.reason.GetDimensions()[0]) }
+
 // of is ` of DIMENSION`, empty for several dimensions.
 func (f facts) of() string {
-	if f.reason.Dimension == nil {
+	if !f.measured() {
 		return ""
 	}
-	return " of " + f.names.Dimension(f.reason.GetDimension())
+	return " of " + f.measure()
 }
 
 func (f facts) amount(number float64) string {
-	if f.reason.Dimension == nil {
+	if !f.measured() {
 		return quantity.Short("pods", number)
 	}
-	return Figure(f.names.Dimension(f.reason.GetDimension()), number)
+	return Figure(f.measure(), number)
 }
 
 // with is an amount with its dimension: `24 cpu`.
 func (f facts) with(number float64) string {
-	if f.reason.Dimension == nil {
+	if !f.measured() {
 		return f.amount(number)
 	}
-	if f.one(number) && f.names.Dimension(f.reason.GetDimension()) == podDimension {
+	if f.one(number) && f.measure() == podDimension {
 		return "1 pod"
 	}
-	return f.amount(number) + " " + f.names.Dimension(f.reason.GetDimension())
+	return f.amount(number) + " " + f.measure()
 }
 
 // largerThan says that more is asked for than a node has.
@@ -202,8 +208,8 @@ const podDimension = "pods"
 // one reports whether a number is shown as 1.
 func (f facts) one(number float64) bool {
 	dimension := podDimension
-	if f.reason.Dimension != nil {
-		dimension = f.names.Dimension(f.reason.GetDimension())
+	if f.measured() {
+		dimension = f.measure()
 	}
 	return quantity.Short(dimension, number) == "1"
 }
@@ -221,11 +227,11 @@ func seconds(number float64) string { return duration.Format(time.Duration(numbe
 
 // clause says the reason. A code that is not known here, because the server is newer, is written out with its numbers.
 func (f facts) clause() string {
-	for _, known := range []map[apportionv1.ReasonCode]func(facts) string{clauses, fairClauses, kueueClauses} {
+	for _, known := range []map[apportionv1.CauseCode]func(facts) string{clauses, fairClauses, kueueClauses} {
 		if write, ok := known[f.reason.GetCode()]; ok {
 			return write(f)
 		}
 	}
 	r := f.reason
-	return fmt.Sprintf("%s%s: have %s, need %s, limit %s", Enum(r.GetCode(), "REASON_CODE_"), f.of(), f.have(), f.need(), f.limit())
+	return fmt.Sprintf("%s%s: have %s, need %s, limit %s", Enum(r.GetCode(), "CAUSE_CODE_"), f.of(), f.have(), f.need(), f.limit())
 }

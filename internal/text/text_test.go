@@ -13,92 +13,92 @@ import (
 var names = text.Names{Dimensions: []string{"cpu", "memory", "nvidia.com/gpu"}, Queues: []string{"root", "research"}}
 
 func TestEveryReasonHasWords(t *testing.T) {
-	for number, name := range apportionv1.ReasonCode_name {
+	for number, name := range apportionv1.CauseCode_name {
 		if number == 0 {
 			continue
 		}
-		reason := &apportionv1.Reason{Code: apportionv1.ReasonCode(number)}
+		reason := &apportionv1.Cause{Code: apportionv1.CauseCode(number)}
 		clause := text.Reason(names, reason)
 		require.NotContains(t, clause, "have 0, need 0", name)
-		reason.Queue, reason.Dimension, reason.Plugin, reason.Role = new(uint32(1)), new(uint32(2)), "gang", "worker"
+		reason.Queue, reason.Dimensions, reason.Plugin, reason.Detail = new(uint32(1)), []uint32{2}, "gang", "worker"
 		require.Contains(t, text.Reason(names, reason), "(gang)", name)
 	}
 }
 
-func fairReason(code apportionv1.ReasonCode, have, need, limit float64) *apportionv1.Reason {
-	return &apportionv1.Reason{
-		Plugin: "fair", Code: code, Queue: new(uint32(1)), Dimension: new(uint32(2)), Have: have, Need: need, Limit: limit,
+func fairReason(code apportionv1.CauseCode, have, need, limit float64) *apportionv1.Cause {
+	return &apportionv1.Cause{
+		Plugin: "fair", Code: code, Queue: new(uint32(1)), Dimensions: []uint32{2}, Have: have, Need: need, Limit: limit,
 	}
 }
 
 func TestReasonsNameTheirNumbers(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		reason *apportionv1.Reason
+		reason *apportionv1.Cause
 		text   string
 	}{
 		{
 			"a queue that would exceed its real capability",
-			&apportionv1.Reason{
-				Plugin: "proportion", Code: apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY,
-				Queue: new(uint32(1)), Dimension: new(uint32(2)), Have: 20000, Need: 8000, Limit: 24000,
+			&apportionv1.Cause{
+				Plugin: "proportion", Code: apportionv1.CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY,
+				Queue: new(uint32(1)), Dimensions: []uint32{2}, Have: 20000, Need: 8000, Limit: 24000,
 			},
 			"queue research may hold at most 24 of nvidia.com/gpu: 20 taken, 8 more asked (proportion)",
 		},
 		{
 			"memory in binary units",
-			&apportionv1.Reason{
-				Code:  apportionv1.ReasonCode_REASON_CODE_GUARANTEE_KEPT,
-				Queue: new(uint32(1)), Dimension: new(uint32(1)), Have: 3 << 30, Need: 2 << 30, Limit: 2 << 30,
+			&apportionv1.Cause{
+				Code:  apportionv1.CauseCode_CAUSE_CODE_GUARANTEE_KEPT,
+				Queue: new(uint32(1)), Dimensions: []uint32{1}, Have: 3 << 30, Need: 2 << 30, Limit: 2 << 30,
 			},
 			"queue research holds 3Gi of memory, 2Gi less would break its guarantee of 2Gi",
 		},
 		{
 			"counts of tasks",
-			&apportionv1.Reason{Plugin: "gang", Code: apportionv1.ReasonCode_REASON_CODE_GANG_MINIMUM, Have: 4, Limit: 4},
+			&apportionv1.Cause{Plugin: "gang", Code: apportionv1.CauseCode_CAUSE_CODE_GANG_MINIMUM, Have: 4, Limit: 4},
 			"its job has 4 tasks ready and must keep 4 (gang)",
 		},
 		{
 			"durations",
-			&apportionv1.Reason{Plugin: "cdp", Code: apportionv1.ReasonCode_REASON_CODE_COOLDOWN, Have: 90e9, Limit: 600e9},
+			&apportionv1.Cause{Plugin: "cdp", Code: apportionv1.CauseCode_CAUSE_CODE_COOLDOWN, Have: 90e9, Limit: 600e9},
 			"it was scheduled 1m30s ago and is protected for 10m (cdp)",
 		},
 		{
 			"a loan",
-			fairReason(apportionv1.ReasonCode_REASON_CODE_BORROWED, 7000, 4000, 8000),
+			fairReason(apportionv1.CauseCode_CAUSE_CODE_BORROWED, 7000, 4000, 8000),
 			"queue research may borrow 3 nvidia.com/gpu that no entitled task can use now (fair)",
 		},
 		{
 			"a loan to a queue that is above its entitlement",
-			fairReason(apportionv1.ReasonCode_REASON_CODE_BORROWED, 9000, 4000, 8000),
+			fairReason(apportionv1.CauseCode_CAUSE_CODE_BORROWED, 9000, 4000, 8000),
 			"queue research may borrow 4 nvidia.com/gpu that no entitled task can use now (fair)",
 		},
 		{
 			"no loan, for nothing is free",
-			fairReason(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, 0, 2000, -1000),
+			fairReason(apportionv1.CauseCode_CAUSE_CODE_NOT_IDLE, 0, 2000, -1000),
 			"queue research is not entitled to 2 nvidia.com/gpu more and cannot borrow it: none is free (fair)",
 		},
 		{
 			"no loan, for too little is free",
-			fairReason(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, 0, 2000, 1000),
+			fairReason(apportionv1.CauseCode_CAUSE_CODE_NOT_IDLE, 0, 2000, 1000),
 			"queue research is not entitled to 2 nvidia.com/gpu more and cannot borrow it: 1 nvidia.com/gpu is free (fair)",
 		},
 		{
 			"no loan, for some must be left to others",
-			fairReason(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, 3000, 2000, 4000),
+			fairReason(apportionv1.CauseCode_CAUSE_CODE_NOT_IDLE, 3000, 2000, 4000),
 			"queue research is not entitled to 2 nvidia.com/gpu more and cannot borrow it: of the 4 nvidia.com/gpu that is free, " +
 				"3 is kept for entitled tasks of other queues (fair)",
 		},
 		{
 			"no loan, for all must be left to others",
-			fairReason(apportionv1.ReasonCode_REASON_CODE_NOT_IDLE, 5000, 2000, 4000),
+			fairReason(apportionv1.CauseCode_CAUSE_CODE_NOT_IDLE, 5000, 2000, 4000),
 			"queue research is not entitled to 2 nvidia.com/gpu more and cannot borrow it: all that is free, 4 nvidia.com/gpu, " +
 				"is kept for entitled tasks of other queues (fair)",
 		},
 		{
 			"a victim that costs more than it brings",
-			&apportionv1.Reason{
-				Plugin: "fair", Code: apportionv1.ReasonCode_REASON_CODE_NOT_CALM, Queue: new(uint32(1)), Dimension: new(uint32(0)),
+			&apportionv1.Cause{
+				Plugin: "fair", Code: apportionv1.CauseCode_CAUSE_CODE_NOT_CALM, Queue: new(uint32(1)), Dimensions: []uint32{0},
 				Have: 0.4091, Need: 10000, Limit: 0.1818,
 			},
 			"taking this task of 10 cpu would cost queue research more than the claimant would gain: " +
@@ -106,17 +106,17 @@ func TestReasonsNameTheirNumbers(t *testing.T) {
 		},
 		{
 			"a victim of a queue that keeps its line",
-			fairReason(apportionv1.ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT, 4000, 2000, 8000),
+			fairReason(apportionv1.CauseCode_CAUSE_CODE_WITHIN_ENTITLEMENT, 4000, 2000, 8000),
 			"queue research holds 4 of nvidia.com/gpu and keeps up to 8 against this claimant (fair)",
 		},
 		{
 			"nothing known of the queue",
-			&apportionv1.Reason{Code: apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_OPEN, Queue: new(uint32(7))},
+			&apportionv1.Cause{Code: apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_OPEN, Queue: new(uint32(7))},
 			"queue #7 is not open",
 		},
 		{
 			"a code of a newer server",
-			&apportionv1.Reason{Code: 999, Dimension: new(uint32(0)), Have: 1000, Need: 500, Limit: math.Inf(1)},
+			&apportionv1.Cause{Code: 999, Dimensions: []uint32{0}, Have: 1000, Need: 500, Limit: math.Inf(1)},
 			"999 of cpu: have 1, need 0.5, limit unlimited",
 		},
 	} {
@@ -159,15 +159,15 @@ func TestAGangWithAGatedTaskNeedsMoreThanWhatWaits(t *testing.T) {
 	failed := apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED
 	tasks := &apportionv1.Finding{
 		Check: apportionv1.CheckKind_CHECK_KIND_TASKS, Outcome: failed,
-		Reasons: []*apportionv1.Reason{
-			{Code: apportionv1.ReasonCode_REASON_CODE_NOT_READY, Have: 2, Need: 2, Limit: 3},
-			{Code: apportionv1.ReasonCode_REASON_CODE_TASKS_GATED, Have: 1, Need: 2},
+		Causes: []*apportionv1.Cause{
+			{Code: apportionv1.CauseCode_CAUSE_CODE_NOT_READY, Have: 2, Need: 2, Limit: 3},
+			{Code: apportionv1.CauseCode_CAUSE_CODE_TASKS_GATED, Have: 1, Need: 2},
 		},
 	}
 	nodes := &apportionv1.Finding{
 		Check: apportionv1.CheckKind_CHECK_KIND_NODES, Outcome: failed,
-		Amount:  &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{8000}},
-		Reasons: []*apportionv1.Reason{{Code: apportionv1.ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT, Have: 1, Limit: 2}},
+		Amount: &apportionv1.Resource{Dimensions: []uint32{0}, Amounts: []float64{8000}},
+		Causes: []*apportionv1.Cause{{Code: apportionv1.CauseCode_CAUSE_CODE_NO_JOINT_PLACEMENT, Have: 1, Limit: 2}},
 	}
 	job := &apportionv1.Explanation{
 		WaitingTasks: 2, NeededTasks: 2, GatedTasks: 1, MinAvailable: 3, Findings: []*apportionv1.Finding{tasks, nodes},
@@ -179,8 +179,8 @@ func TestAGangWithAGatedTaskNeedsMoreThanWhatWaits(t *testing.T) {
 }
 
 func TestTheSentenceAboutALimitNamesGroupLimitAndUse(t *testing.T) {
-	reason := &apportionv1.Reason{
-		Plugin: "nodegroup", Code: apportionv1.ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT, Queue: new(uint32(1)), Dimension: new(uint32(0)),
+	reason := &apportionv1.Cause{
+		Plugin: "nodegroup", Code: apportionv1.CauseCode_CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT, Queue: new(uint32(1)), Dimensions: []uint32{0},
 		Have: 2000, Need: 1500, Limit: 3000, Detail: "g\x1b1",
 	}
 	require.Equal(t, "queue "+names.Queue(1)+` may hold at most 3 cpu on the nodes of group g\x1b1: 2 taken, 1.5 more asked (nodegroup)`,
@@ -188,18 +188,18 @@ func TestTheSentenceAboutALimitNamesGroupLimitAndUse(t *testing.T) {
 }
 
 func TestWhatTheNodesLackIsSaidOnceAndEvictionsReferToIt(t *testing.T) {
-	counts := []*apportionv1.NodeCount{{Count: 2, Code: apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET, Detail: "the claim"}}
+	counts := []*apportionv1.Cause{{Count: 2, Code: apportionv1.CauseCode_CAUSE_CODE_NODE_NOT_IN_SET, Detail: "the claim"}}
 	failed, task := apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED, uint32(0)
 	nodes := &apportionv1.Finding{
-		Check: apportionv1.CheckKind_CHECK_KIND_NODES, Outcome: failed, Task: &task, NodeCounts: counts,
-		Reasons: []*apportionv1.Reason{{Code: apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET, Detail: "the claim"}}, Counts: []uint32{2},
+		Check: apportionv1.CheckKind_CHECK_KIND_NODES, Outcome: failed, Task: &task, Nodes: counts,
+		Causes: counts,
 	}
 	eviction := &apportionv1.Finding{
 		Check: apportionv1.CheckKind_CHECK_KIND_EVICTION,
-		Miss:  &apportionv1.PlanMiss{Check: apportionv1.CheckKind_CHECK_KIND_NODES, Task: &task, NodeCounts: counts},
+		Miss:  &apportionv1.PlanMiss{Check: apportionv1.CheckKind_CHECK_KIND_NODES, Task: &task, Nodes: counts},
 	}
 	job := &apportionv1.Explanation{Findings: []*apportionv1.Finding{nodes, eviction}}
 	require.Equal(t, "no evictions make room, for the reason found for the nodes", text.Finding(text.Names{}, job, eviction))
-	eviction.Miss.NodeCounts = []*apportionv1.NodeCount{{Count: 1, Code: apportionv1.ReasonCode_REASON_CODE_NODE_NOT_IN_SET, Detail: "another"}}
+	eviction.Miss.Nodes = []*apportionv1.Cause{{Count: 1, Code: apportionv1.CauseCode_CAUSE_CODE_NODE_NOT_IN_SET, Detail: "another"}}
 	require.Contains(t, text.Finding(text.Names{}, job, eviction), "no evictions make room: ")
 }

@@ -131,7 +131,7 @@ func undetermined(e *apportionv1.Explanation) string {
 		if f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_NOT_KNOWN {
 			open = append(open, bare(f))
 		}
-		if nothingOffered(f.GetReasons()) {
+		if nothingOffered(f.GetCauses()) {
 			return fmt.Sprintf("%s is not judged: %s.", e.GetName(), bare(f))
 		}
 	}
@@ -140,7 +140,7 @@ func undetermined(e *apportionv1.Explanation) string {
 
 // Barred reports whether nodes have enough left for a task and a rule keeps it from them.
 func Barred(f *apportionv1.Finding) bool {
-	return len(f.GetNodeCounts()) > 0 && f.GetNodeCounts()[0].GetFree() > 0
+	return len(f.GetNodes()) > 0 && f.GetNodes()[0].GetFree() > 0
 }
 
 // further names the other checks that failed.
@@ -188,7 +188,7 @@ func evictionHelps(e *apportionv1.Explanation) string {
 		if f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_EVICTION && f.GetEvictable().GetEnough() {
 			return "A way out: " + bare(f) + "."
 		}
-		if f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_EVICTION && f.GetEvictable() == nil && len(f.GetReasons()) > 0 {
+		if f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_EVICTION && f.GetEvictable() == nil && len(f.GetCauses()) > 0 {
 			return strings.ToUpper(f.GetText()[:1]) + f.GetText()[1:] + "."
 		}
 	}
@@ -197,7 +197,7 @@ func evictionHelps(e *apportionv1.Explanation) string {
 
 // bare is the text of a finding without the plugin at its end.
 func bare(f *apportionv1.Finding) string {
-	if reasons := f.GetReasons(); len(reasons) > 0 {
+	if reasons := f.GetCauses(); len(reasons) > 0 {
 		return strings.TrimSuffix(f.GetText(), " ("+reasons[len(reasons)-1].GetPlugin()+")")
 	}
 	return f.GetText()

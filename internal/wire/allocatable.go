@@ -137,10 +137,10 @@ func (s *Session) taskVerdict(
 	if !explain {
 		return
 	}
-	out.Checks = make([]*apportionv1.AccountCheck, len(checks.List))
+	out.Checks = make([]*apportionv1.Cause, len(checks.List))
 	for i := range checks.List {
-		out.Checks[i] = &apportionv1.AccountCheck{Passed: checks.List[i].Passed, Reason: s.out.reason(&checks.List[i].Reason)}
-		s.out.left -= messageBytes
+		out.Checks[i] = s.out.reason(&checks.List[i].Reason)
+		out.Checks[i].Passed = checks.List[i].Passed
 	}
 }
 

@@ -23,6 +23,13 @@ func renumber(m protoreflect.Message, place []uint32) {
 		renumberResource(r, place)
 		return
 	}
+	if c, ok := m.Interface().(*apportionv1.Cause); ok {
+		for i, d := range c.GetDimensions() {
+			c.Dimensions[i] = place[d]
+		}
+		slices.Sort(c.GetDimensions())
+		return
+	}
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
 		case f.IsList() && f.Message() != nil:

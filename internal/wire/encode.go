@@ -34,7 +34,7 @@ type encoder struct {
 	// limit is the setting that maximum is.
 	limit string
 	// text puts a reason into words; nil: answers carry no texts.
-	text func(*apportionv1.Reason) string
+	text func(*apportionv1.Cause) string
 	// audience is that of the session; nil: no restriction.
 	audience *Audience
 	// own is the memory of messages if there is no Room.
@@ -126,17 +126,21 @@ func (e *encoder) resource(row resource.Row) *apportionv1.Resource {
 	return r
 }
 
-func (e *encoder) reason(r *policy.Reason) *apportionv1.Reason {
+func (e *encoder) reason(r *policy.Reason) *apportionv1.Cause {
 	out := e.memory().reasons.one()
-	out.Plugin, out.Code, out.Role, out.Detail = r.Plugin, apportionv1.ReasonCode(r.Code), r.Role, r.Detail
+	out.Plugin, out.Code, out.Detail = r.Plugin, apportionv1.CauseCode(r.Code), r.Detail
 	if r.Code == policy.Reserved && e.audience != nil && !e.audience.Owns(r.Queue) {
 		// It names a job.
 		out.Detail = ""
 	}
-	out.Queue, out.Dimension = e.optional(int(r.Queue)), e.dimension(r.Dimension)
+	out.Queue = e.optional(int(r.Queue))
+	if r.Dimension >= 0 {
+		out.Dimensions = e.memory().indices.take(1)
+		out.Dimensions[0] = uint32(e.dims.Position(r.Dimension))
+	}
 	out.Have, out.Need, out.Limit = r.Have, r.Need, r.Limit
 	out.HierarchyFault = apportionv1.HierarchyFault(r.Fault)
-	e.left -= reasonBytes + len(r.Plugin) + len(r.Role) + len(r.Detail)
+	e.left -= reasonBytes + len(r.Plugin) + len(r.Detail)
 	if e.text != nil && e.left >= 0 {
 		out.Text = e.text(out)
 		e.left -= len(out.Text) + textBytes
@@ -154,7 +158,7 @@ func (e *encoder) fraction(f *big.Rat) *apportionv1.Fraction {
 	return out
 }
 
-func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Reason {
+func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Cause {
 	if len(reasons) == 0 {
 		return nil
 	}
@@ -165,13 +169,22 @@ func (e *encoder) reasonList(reasons []policy.Reason) []*apportionv1.Reason {
 	return list
 }
 
+// counted is reasonList with the number of nodes, candidates or tasks for each reason, if there is one.
+func (e *encoder) counted(reasons []policy.Reason, counts []int) []*apportionv1.Cause {
+	list := e.reasonList(reasons)
+	for i := range min(len(list), len(counts)) {
+		list[i].Count = uint32(counts[i])
+	}
+	return list
+}
+
 // nodeCounts returns nil for none.
-func (e *encoder) nodeCounts(counts []place.NodeCount) []*apportionv1.NodeCount {
-	list := make([]*apportionv1.NodeCount, 0, len(counts))
+func (e *encoder) nodeCounts(counts []place.NodeCount) []*apportionv1.Cause {
+	list := make([]*apportionv1.Cause, 0, len(counts))
 	for i := range counts {
 		c := &counts[i]
-		out := &apportionv1.NodeCount{
-			Count: uint32(c.N), Code: apportionv1.ReasonCode(c.Code), Detail: c.Detail, StartTime: c.From, EndTime: c.Until,
+		out := &apportionv1.Cause{
+			Count: uint32(c.N), Code: apportionv1.CauseCode(c.Code), Detail: c.Detail, StartTime: c.From, EndTime: c.Until,
 			Free: uint32(c.Free),
 		}
 		if e.audience == nil || c.HolderQueue != model.None && e.audience.Owns(c.HolderQueue) {
@@ -192,7 +205,7 @@ func (e *encoder) nodeCounts(counts []place.NodeCount) []*apportionv1.NodeCount 
 func (e *encoder) verdict(permitted bool, reasons []policy.Reason) *apportionv1.Verdict {
 	e.left -= messageBytes
 	v := e.memory().verdicts.one()
-	v.Vote, v.Reasons = apportionv1.Vote_VOTE_REJECT, e.reasonList(reasons)
+	v.Vote, v.Causes = apportionv1.Vote_VOTE_REJECT, e.reasonList(reasons)
 	if permitted {
 		v.Vote = apportionv1.Vote_VOTE_PERMIT
 	}
@@ -243,9 +256,9 @@ type Room struct {
 	answers         chunk[*apportionv1.Answer]
 	allocatables    chunk[whole[apportionv1.Answer_Allocatable, apportionv1.AllocatableAnswer]]
 	resources       chunk[apportionv1.Resource]
-	reasons         chunk[apportionv1.Reason]
+	reasons         chunk[apportionv1.Cause]
 	verdicts        chunk[apportionv1.Verdict]
-	lists           chunk[*apportionv1.Reason]
+	lists           chunk[*apportionv1.Cause]
 	indices         chunk[uint32]
 	amounts         chunk[float64]
 	taskVerdicts    chunk[apportionv1.TaskVerdict]

@@ -36,15 +36,14 @@ var explainQuestion = question[*apportionv1.ExplainStep]{
 	},
 	visible: map[string]string{
 		"ExplainAnswer":      "jobs groups node_count schedulable_node_count text left_outs other_jobs kinds queues waiting_count",
-		"PendingGroup":       "verdict check reason jobs:aJob text free",
+		"PendingGroup":       "verdict check cause jobs:aJob text free",
 		"PendingKind":        "verdict check code groups job_count task_count queues text",
 		"PendingQueue":       "queue:aQueue job_count blocked_count task_count kind",
 		"LeftOutExplanation": "left_out text",
 		"LeftOut":            "cause namespace name queue job scheduler kind detail",
 		"Explanation": "job uid name queue verdict blocking findings unjudged_constraints queue_rank phase ready_tasks min_available " +
 			"waiting_tasks gated_tasks needed_tasks conditions text kueue",
-		"Finding":               "check outcome reasons counts task:aTask amount first_job_count first_jobs:aJob text node_counts",
-		"NodeCount":             "count code dimensions detail start_time end_time free holder",
+		"Finding":               "check outcome causes task:aTask amount first_job_count first_jobs:aJob text nodes",
 		"KueueNomination":       "mode borrows pod_sets cause partial victims inactive withheld admitted unjudged_parts text",
 		"KueuePodSetAssignment": "name count mode flavors attempts lacks",
 		"KueueAssignedFlavor":   "resource flavor mode amount tried",
@@ -247,7 +246,7 @@ func (s *Session) causeOf(e *explain.Explanation) *apportionv1.Explanation {
 		for i := range e.Findings {
 			if f := &e.Findings[i]; f.Outcome == judge.NotKnown {
 				out.Findings = append(out.Findings, &apportionv1.Finding{
-					Check: apportionv1.CheckKind(f.Check), Reasons: s.out.reasonList(f.Reasons),
+					Check: apportionv1.CheckKind(f.Check), Causes: s.out.reasonList(f.Reasons),
 				})
 			}
 		}
@@ -256,30 +255,27 @@ func (s *Session) causeOf(e *explain.Explanation) *apportionv1.Explanation {
 	f := &e.Findings[e.Blocking]
 	out.Blocking = new(uint32(0))
 	out.Findings = []*apportionv1.Finding{{
-		Check: apportionv1.CheckKind(f.Check), Reasons: s.out.reasonList(f.Reasons[:min(len(f.Reasons), 1)]),
-		NodeCounts: s.out.nodeCounts(f.NodeCounts[:min(len(f.NodeCounts), 1)]),
+		Check: apportionv1.CheckKind(f.Check), Causes: s.out.reasonList(f.Reasons[:min(len(f.Reasons), 1)]),
+		Nodes: s.out.nodeCounts(f.NodeCounts[:min(len(f.NodeCounts), 1)]),
 	}}
 	return out
 }
 
 func (s *Session) finding(e *explain.Explanation, f *judge.Finding) *apportionv1.Finding {
 	out := &apportionv1.Finding{
-		Check: apportionv1.CheckKind(f.Check), Outcome: apportionv1.CheckOutcome(f.Outcome), Reasons: s.out.reasonList(f.Reasons),
+		Check: apportionv1.CheckKind(f.Check), Outcome: apportionv1.CheckOutcome(f.Outcome), Causes: s.out.counted(f.Reasons, f.Counts),
 		Task: s.out.optional(int(f.Task)), Amount: s.out.resource(f.Amount), FirstJobCount: uint32(len(f.Jobs)),
-		FirstJobs: indices(&s.out, f.Jobs[:min(len(f.Jobs), maxNamed)]), NodeCounts: s.out.nodeCounts(f.NodeCounts),
+		FirstJobs: indices(&s.out, f.Jobs[:min(len(f.Jobs), maxNamed)]), Nodes: s.out.nodeCounts(f.NodeCounts),
 	}
 	if s.audience != nil {
-		for _, reason := range out.GetReasons() {
-			if reason.GetCode() == apportionv1.ReasonCode_REASON_CODE_BEING_RELEASED {
+		for _, reason := range out.GetCauses() {
+			if reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_BEING_RELEASED {
 				// It names a node.
 				reason.Detail = ""
 			}
 		}
 	}
-	for _, count := range f.Counts {
-		out.Counts = append(out.Counts, uint32(count))
-	}
-	s.out.left -= 2*messageBytes + len(f.Counts)*numberBytes
+	s.out.left -= 2 * messageBytes
 	var plan *plan.Plan
 	if f.Check == judge.CheckEviction {
 		plan = e.Plan

@@ -229,7 +229,7 @@ func (s *Session) explainKueue(state *kueue.State, names text.Names, jobs []mode
 		default:
 			reason := policy.Because(kueue.Name, code, model.None)
 			reason.Have = have
-			finding.Outcome, finding.Reasons = apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED, s.out.reasonList([]policy.Reason{reason})
+			finding.Outcome, finding.Causes = apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED, s.out.reasonList([]policy.Reason{reason})
 			out.Verdict, out.Blocking = apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED, new(uint32(0))
 		}
 		each(out)

@@ -83,7 +83,7 @@ func (s *Session) kueueMiss(q *plan.Question, n *apportionv1.KueueNomination) *a
 	}
 	reason := policy.Because(kueue.Name, code, model.None)
 	reason.Have = have
-	miss.Reasons = s.out.reasonList([]policy.Reason{reason})
+	miss.Causes = s.out.reasonList([]policy.Reason{reason})
 	return miss
 }
 
@@ -160,7 +160,7 @@ func (s *Session) kueueRemedies(j model.JobID, q *apportionv1.RemediesStep) (*ap
 		}
 		reason := policy.Because(kueue.Name, code, model.None)
 		reason.Have = have
-		answer.Check, answer.Reasons = apportionv1.CheckKind_CHECK_KIND_ADMISSION, s.out.reasonList([]policy.Reason{reason})
+		answer.Check, answer.Causes = apportionv1.CheckKind_CHECK_KIND_ADMISSION, s.out.reasonList([]policy.Reason{reason})
 		return s.listKueueRemedies(answer, state, state.Remedies(int32(j), kueueAsked(q)))
 	})
 	if err != nil {

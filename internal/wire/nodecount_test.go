@@ -35,20 +35,20 @@ func TestTheNodesAreCountedOnceByWhatTheyLack(t *testing.T) {
 	e := ask(t, s, `explain { jobs { indices: 0 } }`).GetExplain().GetJobs()[0]
 	f := e.GetFindings()[e.GetBlocking()]
 	want := parse(t, &apportionv1.Finding{}, `
-node_counts { count: 4 code: REASON_CODE_NODE_NOT_IN_SET detail: "taint nvidia.com/gpu" free: 4 }
-node_counts { count: 2 code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned" free: 2 }
-node_counts { count: 1 code: REASON_CODE_NODE_NOT_IN_SET detail: "node selector a=b" free: 1 }
-node_counts { count: 1 code: REASON_CODE_NODE_UNSCHEDULABLE detail: "not ready" free: 1 }
-node_counts { count: 2 code: REASON_CODE_INSUFFICIENT_RESOURCE dimensions: 0 }
-node_counts { count: 1 code: REASON_CODE_NODE_TOO_SMALL dimensions: 0 }
-node_counts { count: 1 code: REASON_CODE_NODE_TOO_SMALL dimensions: [0, 1] }`)
-	require.True(t, proto.Equal(want, &apportionv1.Finding{NodeCounts: f.GetNodeCounts()}), "%v", f.GetNodeCounts())
+nodes { count: 4 code: CAUSE_CODE_NODE_NOT_IN_SET detail: "taint nvidia.com/gpu" free: 4 }
+nodes { count: 2 code: CAUSE_CODE_NODE_UNSCHEDULABLE detail: "cordoned" free: 2 }
+nodes { count: 1 code: CAUSE_CODE_NODE_NOT_IN_SET detail: "node selector a=b" free: 1 }
+nodes { count: 1 code: CAUSE_CODE_NODE_UNSCHEDULABLE detail: "not ready" free: 1 }
+nodes { count: 2 code: CAUSE_CODE_INSUFFICIENT_RESOURCE dimensions: 0 }
+nodes { count: 1 code: CAUSE_CODE_NODE_TOO_SMALL dimensions: 0 }
+nodes { count: 1 code: CAUSE_CODE_NODE_TOO_SMALL dimensions: [0, 1] }`)
+	require.True(t, proto.Equal(want, &apportionv1.Finding{Nodes: f.GetNodes()}), "%v", f.GetNodes())
 	const counted = "0/12 nodes take j-0: 4 with taint nvidia.com/gpu, 2 cordoned, 1 excluded (node selector a=b), 1 not ready, " +
 		"which have enough left; 2 too full (insufficient cpu), 2 too small (insufficient cpu or memory)"
 	require.Contains(t, f.GetText(), counted)
 
 	plan := ask(t, s, `plan { job { indices: 0 } }`).GetPlan()
-	require.True(t, proto.Equal(want, &apportionv1.Finding{NodeCounts: plan.GetMiss().GetNodeCounts()}), "%v", plan)
+	require.True(t, proto.Equal(want, &apportionv1.Finding{Nodes: plan.GetMiss().GetNodes()}), "%v", plan)
 	require.Contains(t, plan.GetText(), counted)
 }
 

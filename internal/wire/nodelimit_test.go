@@ -82,9 +82,8 @@ func TestAGroupWithTwoLimitsOrANegativeOneIsNamed(t *testing.T) {
 func TestAChangeCarriesLimits(t *testing.T) {
 	s := open(t, limitedQueues, `volcano_release: VOLCANO_RELEASE_1_16 tiers { plugins { node_group {} } }`)
 	question := `nodes { tasks { names: "t" } explain: true }`
-	requireAnswer(t, `nodes { tasks { task: 0 nodes: 0 fits: false scores: 100 unfit_nodes { node: 0 reason {
-		plugin: "nodegroup" code: REASON_CODE_ABOVE_NODE_GROUP_LIMIT queue: 0 dimension: 1 have: 2000 need: 2000 limit: 3000 detail: "g"
-	} } } }`, ask(t, s, question))
+	requireAnswer(t, `nodes { tasks { task: 0 nodes: 0 fits: false scores: 100 causes {
+		plugin: "nodegroup" code: CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT queue: 0 dimensions: 1 have: 2000 need: 2000 limit: 3000 detail: "g" node: 0 } } }`, ask(t, s, question))
 	ask(t, s, `event { change { dimensions: "fpga" nodes { name: "m" allocatable { dimensions: 0 amounts: 1 } } } }`)
 	require.False(t, ask(t, s, question).GetNodes().GetTasks()[0].GetFits()[0], "a change of something else keeps limits and release")
 	ask(t, s, `event { change { dimensions: ["fpga", "cpu"] queues {

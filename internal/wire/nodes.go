@@ -95,8 +95,9 @@ func (n *nodeTable) row(t model.TaskID) *apportionv1.TaskNodes {
 		n.fits[i] = n.engine.Nodes().Fits(t, node, &n.reasons) && n.engine.Nodes().HasRoom(t, node, &n.reasons)
 		if n.q.GetExplain() && !n.fits[i] && n.out.left >= 0 {
 			for k := range n.reasons.List {
-				out.UnfitNodes = append(out.UnfitNodes, &apportionv1.Unfit{Node: uint32(node), Reason: n.out.reason(&n.reasons.List[k])})
-				n.out.left -= messageBytes
+				cause := n.out.reason(&n.reasons.List[k])
+				cause.Node = n.out.optional(int(node))
+				out.Causes = append(out.Causes, cause)
 			}
 		}
 	}
@@ -168,7 +169,7 @@ func (a *asking) nodes(q *apportionv1.NodesStep) (answer, work int64) {
 	}
 	answer = tasks * (decode.BytesOf[apportionv1.TaskNodes](1) + 24 + columns*perNode*listed)
 	if q.GetExplain() {
-		answer += min(a.explain, tasks*nodes*2*(decode.BytesOf[apportionv1.Unfit](1)+24+a.reason()))
+		answer += min(a.explain, tasks*nodes*2*(16+a.reason()))
 	}
 	work = 8*tasks + nodes*(64+8*a.Plugins)
 	if q.GetJointly() {

@@ -33,14 +33,14 @@ func TestTasksFitOnlyTheNodesOfTheirSetThatTakeNewTasks(t *testing.T) {
 	answer := ask(t, s, `nodes { tasks { names: ["t0", "t1", "t2"] } explain: true }`)
 	requireAnswer(t, `nodes {
   tasks { task: 0 nodes: [0, 1, 2] fits: [false, false, true] scores: [0, 0, 0]
-    unfit_nodes { node: 0 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "node selector gpu=h100" } }
-    unfit_nodes { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } } }
+    causes { code: CAUSE_CODE_NODE_NOT_IN_SET detail: "node selector gpu=h100" node: 0 }
+    causes { code: CAUSE_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" node: 1 } }
   tasks { task: 1 nodes: [0, 1, 2] fits: [false, false, false] scores: [0, 0, 0]
-    unfit_nodes { node: 0 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "none" } }
-    unfit_nodes { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } }
-    unfit_nodes { node: 2 reason { code: REASON_CODE_NODE_NOT_IN_SET detail: "none" } } }
+    causes { code: CAUSE_CODE_NODE_NOT_IN_SET detail: "none" node: 0 }
+    causes { code: CAUSE_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" node: 1 }
+    causes { code: CAUSE_CODE_NODE_NOT_IN_SET detail: "none" node: 2 } }
   tasks { task: 2 nodes: [0, 1, 2] fits: [true, false, true] scores: [0, 0, 0]
-    unfit_nodes { node: 1 reason { code: REASON_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" } } }
+    causes { code: CAUSE_CODE_NODE_UNSCHEDULABLE detail: "cordoned (disk)" node: 1 } }
 }`, answer)
 }
 

@@ -38,7 +38,7 @@ type pendingCount struct{ queue, tasks uint32 }
 type cause struct {
 	verdict     apportionv1.PendingVerdict
 	check       apportionv1.CheckKind
-	code        apportionv1.ReasonCode
+	code        apportionv1.CauseCode
 	plugin      string
 	detail      string
 	queue       int64
@@ -49,14 +49,14 @@ type cause struct {
 
 func (g *pendingGroups) add(e *apportionv1.Explanation) {
 	key := cause{verdict: e.GetVerdict(), queue: -1, dimension: -1}
-	var reason *apportionv1.Reason
+	var reason *apportionv1.Cause
 	if e.Blocking != nil {
 		finding := e.GetFindings()[e.GetBlocking()]
 		key.check = finding.GetCheck()
-		if reasons := finding.GetReasons(); len(reasons) > 0 && key.check != apportionv1.CheckKind_CHECK_KIND_ORDER {
+		if reasons := finding.GetCauses(); len(reasons) > 0 && key.check != apportionv1.CheckKind_CHECK_KIND_ORDER {
 			first := reasons[0]
-			reason = &apportionv1.Reason{
-				Plugin: first.GetPlugin(), Code: first.GetCode(), Queue: first.Queue, Dimension: first.Dimension,
+			reason = &apportionv1.Cause{
+				Plugin: first.GetPlugin(), Code: first.GetCode(), Queue: first.Queue, Dimensions: first.Dimensions,
 				Detail: first.GetDetail(), HierarchyFault: first.GetHierarchyFault(),
 			}
 			key.code, key.plugin, key.detail = first.GetCode(), first.GetPlugin(), first.GetDetail()
@@ -64,8 +64,8 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 			if first.Queue != nil {
 				key.queue = int64(first.GetQueue())
 			}
-			if first.Dimension != nil {
-				key.dimension = int64(first.GetDimension())
+			if d := first.GetDimensions(); len(d) > 0 {
+				key.dimension = int64(d[0])
 			}
 		}
 	} else {
@@ -73,13 +73,13 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 			key.constraints |= 1 << c
 		}
 		if f := blindFinding(e.GetFindings()); f != nil {
-			key.check, key.code, reason = f.GetCheck(), f.GetReasons()[0].GetCode(), f.GetReasons()[0]
+			key.check, key.code, reason = f.GetCheck(), f.GetCauses()[0].GetCode(), f.GetCauses()[0]
 		}
 	}
 	group := g.at[key]
 	if group == nil {
 		group = &pendingGroup{unjudged: e.GetUnjudgedConstraints()}
-		group.Verdict, group.Check, group.Reason, group.Free = key.verdict, key.check, reason, key.free
+		group.Verdict, group.Check, group.Cause, group.Free = key.verdict, key.check, reason, key.free
 		if g.at == nil {
 			g.at = make(map[cause]*pendingGroup)
 		}
@@ -93,7 +93,7 @@ func (g *pendingGroups) add(e *apportionv1.Explanation) {
 // blindFinding returns the finding that nothing is judged, because no node states what it offers; nil if there is none.
 func blindFinding(findings []*apportionv1.Finding) *apportionv1.Finding {
 	i := slices.IndexFunc(findings, func(f *apportionv1.Finding) bool {
-		return len(f.GetReasons()) > 0 && f.GetReasons()[0].GetCode() == apportionv1.ReasonCode_REASON_CODE_NOTHING_OFFERED
+		return len(f.GetCauses()) > 0 && f.GetCauses()[0].GetCode() == apportionv1.CauseCode_CAUSE_CODE_NOTHING_OFFERED
 	})
 	if i < 0 {
 		return nil
@@ -138,7 +138,7 @@ func (s *Session) count(answer *apportionv1.ExplainAnswer, groups *pendingGroups
 type kind struct {
 	verdict apportionv1.PendingVerdict
 	check   apportionv1.CheckKind
-	code    apportionv1.ReasonCode
+	code    apportionv1.CauseCode
 }
 
 // pendingKind is a kind of cause with its groups and queues.
@@ -154,8 +154,8 @@ func (g *pendingGroups) kinds(names text.Names) ([]*apportionv1.PendingKind, []*
 	var list []*pendingKind
 	at := make(map[kind]*pendingKind)
 	for i, group := range g.list {
-		key := kind{verdict: group.GetVerdict(), code: group.GetReason().GetCode()}
-		if key.code == apportionv1.ReasonCode_REASON_CODE_UNSPECIFIED || possible(group.GetCheck()) == 0 {
+		key := kind{verdict: group.GetVerdict(), code: group.GetCause().GetCode()}
+		if key.code == apportionv1.CauseCode_CAUSE_CODE_UNSPECIFIED || possible(group.GetCheck()) == 0 {
 			key.check = group.GetCheck()
 		}
 		of := at[key]

@@ -56,7 +56,7 @@ func TestKindsOfCausesHoldEachGroupOnceAndCountItsJobsAndQueues(t *testing.T) {
 			for _, g := range kind.GetGroups() {
 				group := answer.GetGroups()[g]
 				require.Equal(t, kind.GetVerdict(), group.GetVerdict())
-				require.Equal(t, kind.GetCode(), group.GetReason().GetCode())
+				require.Equal(t, kind.GetCode(), group.GetCause().GetCode())
 				ofGroups += len(group.GetJobs())
 			}
 			require.EqualValues(t, ofGroups, kind.GetJobCount())
@@ -143,8 +143,8 @@ func TestAFilterSelectsWhatALoopOverAllExplanationsSelects(t *testing.T) {
 		"a resource": {`dimensions: 0`, func(e *apportionv1.Explanation) bool {
 			return slices.ContainsFunc(e.GetFindings(), func(f *apportionv1.Finding) bool {
 				return f.GetOutcome() == apportionv1.CheckOutcome_CHECK_OUTCOME_FAILED &&
-					(slices.ContainsFunc(f.GetReasons(), func(r *apportionv1.Reason) bool { return r.Dimension != nil && r.GetDimension() == 0 }) ||
-						slices.ContainsFunc(f.GetNodeCounts(), func(c *apportionv1.NodeCount) bool { return slices.Contains(c.GetDimensions(), 0) }))
+					(slices.ContainsFunc(f.GetCauses(), func(r *apportionv1.Cause) bool { return slices.Contains(r.GetDimensions(), 0) }) ||
+						slices.ContainsFunc(f.GetNodes(), func(c *apportionv1.Cause) bool { return slices.Contains(c.GetDimensions(), 0) }))
 			})
 		}},
 	} {

@@ -142,17 +142,14 @@ func (s *Session) planMiss(p *plan.Plan) *apportionv1.PlanMiss {
 		return nil
 	}
 	out := &apportionv1.PlanMiss{
-		Check: apportionv1.CheckKind(m.Check), Reasons: s.out.reasonList(m.Reasons), Placed: uint32(m.Placed), Tasks: uint32(len(p.Tasks)),
-		Task: s.out.optional(int(m.Task)), Node: s.out.optional(int(m.Node)), Protections: s.out.reasonList(m.Protected),
-		Victims: uint32(m.Victims), NodeCounts: s.out.nodeCounts(m.NodeCounts),
+		Check: apportionv1.CheckKind(m.Check), Causes: s.out.reasonList(m.Reasons), Placed: uint32(m.Placed), Tasks: uint32(len(p.Tasks)),
+		Task: s.out.optional(int(m.Task)), Node: s.out.optional(int(m.Node)), Protections: s.out.counted(m.Protected, m.Counts),
+		Victims: uint32(m.Victims), Nodes: s.out.nodeCounts(m.NodeCounts),
 	}
 	if m.Short.Has != 0 {
 		out.Missing = s.out.resource(m.Short)
 	}
-	for _, count := range m.Counts {
-		out.Counts = append(out.Counts, uint32(count))
-	}
-	s.out.left -= messageBytes + len(m.Counts)*numberBytes
+	s.out.left -= messageBytes
 	return out
 }
 

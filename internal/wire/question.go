@@ -134,14 +134,14 @@ func (q *Question) Label() string {
 }
 
 // decision is the method Decision of a question that decides something.
-type decision func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Reason, ok bool)
+type decision func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Cause, ok bool)
 
 // Decides reports whether answers hold decisions: any number of them. The answer to a question that decides nothing is one answer.
 func (q *Question) Decides() bool { return q != nil && q.decision != nil }
 
 // Decision returns the i-th decision in an answer that is not an error, with the reason that is named first; ok is false if there are
 // fewer.
-func (q *Question) Decision(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Reason, ok bool) {
+func (q *Question) Decision(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Cause, ok bool) {
 	if !q.Decides() {
 		return 0, nil, false
 	}
@@ -150,13 +150,13 @@ func (q *Question) Decision(answer *apportionv1.Answer, i int) (vote apportionv1
 
 // verdicts returns the decisions of an answer that is a list of verdicts.
 func verdicts[A any, V interface{ GetVerdict() *apportionv1.Verdict }](of func(*apportionv1.Answer) A, list func(A) []V) decision {
-	return func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Reason, ok bool) {
+	return func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Cause, ok bool) {
 		all := list(of(answer))
 		if i >= len(all) {
 			return 0, nil, false
 		}
 		verdict := all[i].GetVerdict()
-		if reasons := verdict.GetReasons(); len(reasons) > 0 {
+		if reasons := verdict.GetCauses(); len(reasons) > 0 {
 			why = reasons[0]
 		}
 		return verdict.GetVote(), why, true
@@ -325,7 +325,7 @@ func (a *asking) resource() int64 {
 	return decode.BytesOf[apportionv1.Resource](1) + 8 + 16*a.Dimensions
 }
 
-func (a *asking) reason() int64 { return decode.BytesOf[apportionv1.Reason](1) + 32 }
+func (a *asking) reason() int64 { return decode.BytesOf[apportionv1.Cause](1) + 32 }
 
 // verdict returns the memory of a verdict with two reasons.
 func (a *asking) verdict() int64 { return decode.BytesOf[apportionv1.Verdict](1) + 8 + 2*a.reason() }

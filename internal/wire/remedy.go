@@ -121,7 +121,7 @@ func (s *Session) remediesAnswer(found *remedy.Answer) (*apportionv1.RemediesAns
 	v, names := s.engine.View(), s.names()
 	answer := &apportionv1.RemediesAnswer{
 		Job: uint32(found.Job), Outcome: apportionv1.RemedyOutcome(found.Outcome), Check: apportionv1.CheckKind(found.Check),
-		Reasons: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries), UnjudgedConstraints: decode.WireConstraints(found.Unjudged),
+		Causes: s.out.reasonList(found.Reasons), Tries: uint32(found.Tries), UnjudgedConstraints: decode.WireConstraints(found.Unjudged),
 	}
 	if !s.omitNames {
 		answer.Uid = v.Jobs.At(found.Job).UID

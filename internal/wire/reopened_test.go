@@ -47,19 +47,19 @@ var (
 	}
 	taskFields = map[protoreflect.FullName]bool{
 		"apportion.v1.Victim.task": true, "apportion.v1.PluginVictims.victims": true,
-		"apportion.v1.Spared.task": true, "apportion.v1.VictimCheck.task": true, "apportion.v1.VictimsAnswer.evictions": true,
+		"apportion.v1.Cause.task": true, "apportion.v1.VictimsAnswer.evictions": true,
 		"apportion.v1.TaskVerdict.task": true, "apportion.v1.TaskNodes.task": true, "apportion.v1.InspectedTask.task": true,
 	}
 	queueFields = map[protoreflect.FullName]bool{
 		"apportion.v1.QueueShare.queue": true, "apportion.v1.QueueShare.ancestors": true,
 		"apportion.v1.QueueShare.children": true, "apportion.v1.QueueStanding.queue": true, "apportion.v1.InspectedJob.queue": true,
-		"apportion.v1.Reason.queue": true, "apportion.v1.Warning.queue": true, "apportion.v1.ProportionShare.queue": true,
+		"apportion.v1.Cause.queue": true, "apportion.v1.Warning.queue": true, "apportion.v1.ProportionShare.queue": true,
 		"apportion.v1.CapacityLevel.queue": true, "apportion.v1.CapacityLevel.parent": true,
 		"apportion.v1.FairDivision.queue": true, "apportion.v1.FairPortion.queue": true, "apportion.v1.FairQueue.queue": true,
 	}
 	nodeFields = map[protoreflect.FullName]bool{
 		"apportion.v1.InspectedNode.node": true,
-		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.nodes": true, "apportion.v1.JointPlacement.nodes": true, "apportion.v1.Unfit.node": true, "apportion.v1.ReclaimPlan.nodes": true,
+		"apportion.v1.InspectedTask.node": true, "apportion.v1.TaskNodes.nodes": true, "apportion.v1.JointPlacement.nodes": true, "apportion.v1.Cause.node": true, "apportion.v1.ReclaimPlan.nodes": true,
 	}
 	orderFields = map[protoreflect.FullName]bool{
 		"apportion.v1.OrderAnswer.items": true, "apportion.v1.Pair.left": true, "apportion.v1.Pair.right": true,

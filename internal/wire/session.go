@@ -219,7 +219,7 @@ func (s *Session) Show(texts, omitNames bool) {
 }
 
 // reasonText puts a reason into words.
-func (s *Session) reasonText(r *apportionv1.Reason) string {
+func (s *Session) reasonText(r *apportionv1.Cause) string {
 	if s.named == nil {
 		names := s.names()
 		s.named = &names

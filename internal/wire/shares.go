@@ -25,13 +25,13 @@ var sharesQuestion = question[*apportionv1.SharesStep]{
 	permit:   (*Session).permitShares,
 	visible: map[string]string{
 		"SharesAnswer": "plugins standings",
-		"PluginShares": "plugin hierarchy_ready hierarchy_reasons queues jobs others",
+		"PluginShares": "plugin hierarchy_ready hierarchy_causes queues jobs others",
 		"QueueShare": "queue name participating weight guarantee deserved allocated request inqueue elastic capability real_capability " +
 			"share dominant overused ancestors:aQueue children:aQueue with_memory kueue reserved",
 		"KueueShare":    "accounts weighted resource borrowing inactive parent cohort",
 		"KueueAccount":  "flavor resource nominal usage available potential borrowing",
 		"OtherShares":   "parent:aQueue queue_count weight guarantee deserved allocated request",
-		"QueueStanding": "queue name overused rank reasons",
+		"QueueStanding": "queue name overused rank causes",
 		"JobShare":      "job uid share dominant allocated",
 	},
 	sums:     catalogue.SumsForShares,
@@ -106,7 +106,7 @@ func (s *Session) divide(
 	if d.Forest != nil {
 		var why policy.Reasons
 		ready := d.Forest.Accepted(&why)
-		plugin.HierarchyReady, plugin.HierarchyReasons = &ready, s.out.reasonList(why.List)
+		plugin.HierarchyReady, plugin.HierarchyCauses = &ready, s.out.reasonList(why.List)
 	}
 	if state, ok := d.State.(*kueue.State); ok && q.GetQueues() == nil && s.audience == nil {
 		var err error
@@ -299,7 +299,7 @@ func (s *Session) standings(queues []model.QueueID) ([]*apportionv1.QueueStandin
 			out.Name = v.Queues[q].Name
 		}
 		if out.Overused = s.engine.IsOverused(q, &s.reasons); out.Overused {
-			out.Reasons = s.out.reasonList(s.reasons.List)
+			out.Causes = s.out.reasonList(s.reasons.List)
 		}
 		list = append(list, out)
 		if s.out.left -= messageBytes + len(out.Name); s.out.left < 0 {

@@ -29,12 +29,8 @@ jobs { uid: "kept" queue: "held" groups { request { dimensions: 0 amounts: 10 } 
 
 func spared(a *apportionv1.VictimsAnswer) map[string]string {
 	out := map[string]string{}
-	for _, s := range a.GetSparedTasks() {
-		var codes []string
-		for _, r := range s.GetReasons() {
-			codes = append(codes, strings.TrimPrefix(r.GetCode().String(), "REASON_CODE_"))
-		}
-		out[s.GetUid()] += strings.Join(codes, " ")
+	for _, s := range a.GetProtections() {
+		out[s.GetUid()] += strings.TrimPrefix(s.GetCode().String(), "CAUSE_CODE_")
 	}
 	return out
 }
@@ -182,8 +178,8 @@ func TestNodesAreScoredAndSaidWhyNot(t *testing.T) {
 	require.Len(t, row.GetPlugins()[1].GetScores(), 2)
 
 	requireAnswer(t, `nodes { tasks { task: 6 nodes: [0, 1] fits: [false, false] scores: [0, 0]
-	  unfit_nodes { node: 0 reason { plugin: "nodegroup" code: REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY queue: 1 } }
-	  unfit_nodes { node: 1 reason { code: REASON_CODE_INSUFFICIENT_RESOURCE dimension: 0 have: 3000 need: 3000 limit: 4000 } } } }`,
+	  causes { plugin: "nodegroup" code: CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY queue: 1 node: 0 }
+	  causes { code: CAUSE_CODE_INSUFFICIENT_RESOURCE dimensions: 0 have: 3000 need: 3000 limit: 4000 node: 1 } } }`,
 		ask(t, s, `nodes { tasks { names: "s0" } explain: true }`))
 	requireAnswer(t, `nodes { tasks { task: 9 nodes: 1 fits: true scores: 0 } }`, ask(t, s, `nodes { tasks { names: "best" } top: 1 }`))
 	requireAnswer(t, `nodes { tasks { task: 6 } }`, ask(t, s, `nodes { tasks { names: "s0" } top: 2 }`))
@@ -265,12 +261,12 @@ func TestTheEnqueueActionAdmitsInItsOwnOrder(t *testing.T) {
 	  jobs { uid: "running" queue: "q" phase: JOB_PHASE_RUNNING } jobs { uid: "urgent" queue: "q" priority: 9 }`,
 		`tiers { plugins { priority {} } plugins { proportion {} } }`)
 	requireAnswer(t, `enqueue { jobs { job: 3 uid: "urgent" verdict { vote: VOTE_PERMIT
-	    reasons { code: REASON_CODE_NO_MIN_RESOURCES } } } jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } }
+	    causes { code: CAUSE_CODE_NO_MIN_RESOURCES } } } jobs { job: 0 uid: "large" verdict { vote: VOTE_PERMIT } }
 	  jobs { job: 1 uid: "small" verdict { vote: VOTE_REJECT
-	    reasons { plugin: "proportion" code: REASON_CODE_ABOVE_REAL_CAPABILITY queue: 0 dimension: 0 have: 900 need: 200 limit: 1000 } } } } changed: true`,
+	    causes { plugin: "proportion" code: CAUSE_CODE_ABOVE_REAL_CAPABILITY queue: 0 dimensions: 0 have: 900 need: 200 limit: 1000 } } } } changed: true`,
 		ask(t, s, `enqueue { mode: ENQUEUE_MODE_ACTION }`))
-	require.Equal(t, apportionv1.ReasonCode_REASON_CODE_JOB_NOT_PENDING,
-		ask(t, s, `enqueue { jobs { names: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetCode())
+	require.Equal(t, apportionv1.CauseCode_CAUSE_CODE_JOB_NOT_PENDING,
+		ask(t, s, `enqueue { jobs { names: "large" } mode: ENQUEUE_MODE_ACTION }`).GetEnqueue().GetJobs()[0].GetVerdict().GetCauses()[0].GetCode())
 	for _, jobs := range []string{`"large"`, `["small", "large"]`, `["small", "small"]`} {
 		failed := ask(t, s, `event { admit { jobs { names: `+jobs+` } } }`).GetError()
 		require.Equal(t, int32(codes.FailedPrecondition), failed.GetCode(), jobs)
@@ -290,7 +286,7 @@ func TestAJobThatTheSchedulerAdmitsIsBookedWithoutAVote(t *testing.T) {
 		`tiers { plugins { overcommit {} } }`)
 	requireAnswer(t, `event {} changed: true`, ask(t, s, `event { admit { jobs { names: "large" } } }`))
 	requireAnswer(t, `enqueue { jobs { job: 1 uid: "small" verdict { vote: VOTE_REJECT
-	    reasons { plugin: "overcommit" code: REASON_CODE_ABOVE_OVERCOMMIT queue: 0 dimension: 0 have: 9000 need: 200 limit: 1200 } } } } changed: true`,
+	    causes { plugin: "overcommit" code: CAUSE_CODE_ABOVE_OVERCOMMIT queue: 0 dimensions: 0 have: 9000 need: 200 limit: 1200 } } } } changed: true`,
 		ask(t, s, `enqueue { jobs { names: "small" } }`))
 }
 

@@ -14,14 +14,14 @@ import (
 )
 
 // eachReason calls each with every reason in a message.
-func eachReason(m protoreflect.Message, each func(*apportionv1.Reason)) {
-	if r, ok := m.Interface().(*apportionv1.Reason); ok {
+func eachReason(m protoreflect.Message, each func(*apportionv1.Cause)) {
+	if r, ok := m.Interface().(*apportionv1.Cause); ok {
 		each(r)
 		return
 	}
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
-		case f.Message() == nil || f.IsMap():
+		case f.Message() == nil || f.IsMap() || f.FullName() == "apportion.v1.Finding.nodes" || f.FullName() == "apportion.v1.PlanMiss.nodes":
 		case f.IsList():
 			for i := range v.List().Len() {
 				eachReason(v.List().Get(i).Message(), each)
@@ -53,12 +53,12 @@ jobs { uid: "wait" queue: "small" min_available: 1 min_resources { dimensions: 0
 		s.Show(false, false)
 		plain := ask(t, s, step)
 		require.Nil(t, plain.GetError(), step)
-		eachReason(plain.ProtoReflect(), func(r *apportionv1.Reason) { require.Empty(t, r.GetText(), step) })
+		eachReason(plain.ProtoReflect(), func(r *apportionv1.Cause) { require.Empty(t, r.GetText(), step) })
 
 		s.Show(true, false)
 		told := ask(t, s, step)
 		reasons := 0
-		eachReason(told.ProtoReflect(), func(r *apportionv1.Reason) {
+		eachReason(told.ProtoReflect(), func(r *apportionv1.Cause) {
 			reasons++
 			require.Equal(t, text.Reason(names, r), r.GetText(), step)
 			r.Text = ""
@@ -81,7 +81,7 @@ func TestTextsCountTowardsTheLimitOfAnswers(t *testing.T) {
 	without := s.AnswerBytes()
 	s.Show(true, false)
 	texts := 0
-	eachReason(ask(t, s, `enqueue {}`).ProtoReflect(), func(r *apportionv1.Reason) { texts += len(r.GetText()) })
+	eachReason(ask(t, s, `enqueue {}`).ProtoReflect(), func(r *apportionv1.Cause) { texts += len(r.GetText()) })
 	require.Greater(t, texts, 1000)
 	require.GreaterOrEqual(t, s.AnswerBytes(), without+texts)
 
@@ -102,5 +102,5 @@ func TestTextsNameQueuesAsAChangeLeftThem(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Nil(t, answers[1].GetError())
-	require.Equal(t, "queue new is not open (proportion)", answers[3].GetEnqueue().GetJobs()[0].GetVerdict().GetReasons()[0].GetText())
+	require.Equal(t, "queue new is not open (proportion)", answers[3].GetEnqueue().GetJobs()[0].GetVerdict().GetCauses()[0].GetText())
 }

@@ -32,7 +32,7 @@ var preemptQuestion = question[*apportionv1.PreemptStep]{
 // victimsDecision is one decision, whatever the number of candidates: some candidates may be evicted, none may, or no plugin had an
 // opinion.
 func victimsDecision(of func(*apportionv1.Answer) *apportionv1.VictimsAnswer) decision {
-	return func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Reason, ok bool) {
+	return func(answer *apportionv1.Answer, i int) (vote apportionv1.Vote, why *apportionv1.Cause, ok bool) {
 		a := of(answer)
 		switch {
 		case i > 0:
@@ -42,8 +42,8 @@ func victimsDecision(of func(*apportionv1.Answer) *apportionv1.VictimsAnswer) de
 		case len(a.GetVictims()) > 0:
 			return apportionv1.Vote_VOTE_PERMIT, nil, true
 		}
-		if spared := a.GetSparedTasks(); len(spared) > 0 && len(spared[0].GetReasons()) > 0 {
-			why = spared[0].GetReasons()[0]
+		if spared := a.GetProtections(); len(spared) > 0 {
+			why = spared[0]
 		}
 		return apportionv1.Vote_VOTE_REJECT, why, true
 	}
@@ -126,10 +126,9 @@ func (s *Session) victims(q victimsStep, by engine.Victims) (*apportionv1.Victim
 	}
 	for i := range choice.Checks {
 		check := &choice.Checks[i]
-		answer.Checks = append(answer.Checks, &apportionv1.VictimCheck{
-			Task: uint32(check.Task), Tier: uint32(check.Tier), Passed: check.Passed, Reason: s.out.reason(&check.Reason),
-		})
-		if s.out.left -= messageBytes; s.out.left < 0 {
+		cause := s.protection(check)
+		cause.Tier, cause.Passed = uint32(check.Tier), check.Passed
+		if answer.Checks = append(answer.Checks, cause); s.out.left < 0 {
 			return nil, s.out.tooLarge("candidates")
 		}
 	}
@@ -213,11 +212,11 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 		})
 		s.out.left -= messageBytes + len(ballot.Plugin)
 	}
-	for _, spared := range s.spared(h, choice, taken) {
-		answer.SparedTasks = append(answer.SparedTasks, &apportionv1.Spared{
-			Task: uint32(spared.Task), Uid: s.taskName(spared.Task), Reasons: s.out.reasonList([]policy.Reason{spared.Reason}),
-		})
-		if s.out.left -= messageBytes; s.out.left < 0 {
+	spared := s.spared(h, choice, taken)
+	for i := range spared {
+		cause := s.protection(&spared[i])
+		cause.Uid = s.taskName(spared[i].Task)
+		if answer.Protections = append(answer.Protections, cause); s.out.left < 0 {
 			return nil, s.out.tooLarge("candidates")
 		}
 	}
@@ -226,6 +225,13 @@ func (s *Session) chosen(h *hunt, choice *engine.Choice) (*apportionv1.VictimsAn
 	answer.Evictions = indices(&s.out, order)
 	answer.Plan, answer.ByChance = s.plan(choice.Plan), s.chosenByChance(h.candidates, choice)
 	return answer, s.out.check("candidates")
+}
+
+// protection returns what a test says of a candidate.
+func (s *Session) protection(check *policy.Check) *apportionv1.Cause {
+	cause := s.out.reason(&check.Reason)
+	cause.Task = s.out.optional(int(check.Task))
+	return cause
 }
 
 // plan returns the decision of a plugin that makes plans; nil if there is none.
@@ -300,10 +306,10 @@ func (a *asking) victims(q victimsStep) (answer, work int64) {
 	n := int64(selected(q.GetCandidates(), int(a.Tasks)))
 	// While a list of checks grows, it exists twice.
 	checks := n * a.Voters * 3 * decode.BytesOf[policy.Check](1) / 2
-	answer = n * (decode.BytesOf[apportionv1.Spared](1) + 24 + a.reason() + 4*a.Voters + 16)
+	answer = n * (24 + a.reason() + 4*a.Voters + 16)
 	work = n*(candidateBytes+8*a.Voters) + checks
 	if q.GetExplain() {
-		answer += n * a.Voters * (decode.BytesOf[apportionv1.VictimCheck](1) + 16 + a.reason())
+		answer += n * a.Voters * (16 + a.reason())
 		work += checks
 	}
 	return answer, work + a.Queues*4*decode.RowBytes(int(a.Dimensions))

@@ -99,11 +99,11 @@ func TestStepsAreAnswered(t *testing.T) {
 		{
 			"allocatable each", `allocatable { tasks { indices: 3 names: ["s0", "a/train-4"] } }`,
 			`allocatable {
-			  tasks { task: 3 verdict { vote: VOTE_REJECT reasons { plugin: "proportion" code: REASON_CODE_ABOVE_DESERVED
-			    queue: 0 dimension: 0 have: 6000 need: 2000 limit: 5000 } } }
+			  tasks { task: 3 verdict { vote: VOTE_REJECT causes { plugin: "proportion" code: CAUSE_CODE_ABOVE_DESERVED
+			    queue: 0 dimensions: 0 have: 6000 need: 2000 limit: 5000 } } }
 			  tasks { task: 5 verdict { vote: VOTE_PERMIT } }
-			  tasks { task: 4 verdict { vote: VOTE_REJECT reasons { plugin: "proportion" code: REASON_CODE_ABOVE_DESERVED
-			    queue: 0 dimension: 0 have: 6000 need: 2000 limit: 5000 } } } }`,
+			  tasks { task: 4 verdict { vote: VOTE_REJECT causes { plugin: "proportion" code: CAUSE_CODE_ABOVE_DESERVED
+			    queue: 0 dimensions: 0 have: 6000 need: 2000 limit: 5000 } } } }`,
 		},
 		{"preemptive jointly", `preemptive { tasks { names: ["s0", "s1"] } jointly: true }`, `preemptive { tasks { verdict { vote: VOTE_PERMIT } } }`},
 		{

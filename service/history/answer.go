@@ -100,13 +100,13 @@ func (h *History) job(id string, r *record, intervals []interval, audience *Audi
 // text is the cause as the end of a sentence.
 func (c *Cause) text() string {
 	group := &apportionv1.PendingGroup{Verdict: c.Verdict, Check: c.Check, Jobs: []uint32{0}}
-	if c.Code != apportionv1.ReasonCode_REASON_CODE_UNSPECIFIED {
-		group.Reason = &apportionv1.Reason{Code: c.Code}
+	if c.Code != apportionv1.CauseCode_CAUSE_CODE_UNSPECIFIED {
+		group.Cause = &apportionv1.Cause{Code: c.Code}
 		if c.Queue != "" {
-			group.Reason.Queue = new(uint32(0))
+			group.Cause.Queue = new(uint32(0))
 		}
 		if c.Dimension != "" {
-			group.Reason.Dimension = new(uint32(0))
+			group.Cause.Dimensions = []uint32{0}
 		}
 	}
 	return text.Group(text.Names{Dimensions: []string{c.Dimension}, Queues: []string{c.Queue}}, group, nil)

@@ -40,7 +40,7 @@ const (
 type Cause struct {
 	Verdict   apportionv1.PendingVerdict `json:"verdict"`
 	Check     apportionv1.CheckKind      `json:"check"`
-	Code      apportionv1.ReasonCode     `json:"code"`
+	Code      apportionv1.CauseCode      `json:"code"`
 	Queue     string                     `json:"queue,omitempty"`
 	Dimension string                     `json:"dimension,omitempty"`
 }

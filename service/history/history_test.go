@@ -22,11 +22,11 @@ import (
 var (
 	gpus = Cause{
 		Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED, Check: apportionv1.CheckKind_CHECK_KIND_NODES,
-		Code: apportionv1.ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE, Dimension: "nvidia.com/gpu",
+		Code: apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE, Dimension: "nvidia.com/gpu",
 	}
 	limit = Cause{
 		Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_BLOCKED, Check: apportionv1.CheckKind_CHECK_KIND_SHARE,
-		Code: apportionv1.ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY, Dimension: "cpu", Queue: "ml",
+		Code: apportionv1.CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY, Dimension: "cpu", Queue: "ml",
 	}
 	turn  = Cause{Verdict: apportionv1.PendingVerdict_PENDING_VERDICT_IN_TURN}
 	large = Options{Retain: time.Hour, Step: 10 * time.Second, Gap: 3 * time.Minute, Bytes: 64 << 20}

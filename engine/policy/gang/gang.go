@@ -117,7 +117,7 @@ func (s *State) roles(j model.JobID, code policy.Code, count func(g int) int32, 
 		if have := count(int(g - job.FirstGroup)); have < group.MinAvailable {
 			all = false
 			short := reason(code, have, group.MinAvailable)
-			short.Role = group.Role
+			short.Detail = group.Role
 			why.Add(short)
 		}
 	}

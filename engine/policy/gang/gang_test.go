@@ -29,7 +29,7 @@ func open(t require.TestingT, jobs ...policytest.Job) (*policy.View, *gang.State
 }
 
 func short(code policy.Code, have, limit float64, role string) []policy.Reason {
-	return []policy.Reason{{Plugin: "gang", Code: code, Queue: model.None, Dimension: -1, Have: have, Limit: limit, Role: role}}
+	return []policy.Reason{{Plugin: "gang", Code: code, Queue: model.None, Dimension: -1, Have: have, Limit: limit, Detail: role}}
 }
 
 func TestStandingOfAJob(t *testing.T) {

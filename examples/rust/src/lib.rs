@@ -260,13 +260,13 @@ fn name(code: Code) -> String {
     underscored.collect::<String>().to_uppercase()
 }
 
-/// The first reason of a verdict, if it is a refusal.
+/// The first cause of a verdict, if it is a refusal.
 pub fn refusal(verdict: Option<&v1::Verdict>, dimensions: &[String]) -> Option<String> {
-    let reason = &verdict.filter(|verdict| verdict.vote() != v1::Vote::Permit)?.reasons[0];
+    let cause = &verdict.filter(|verdict| verdict.vote() != v1::Vote::Permit)?.causes[0];
     // An unknown code: only a newer version knows it.
-    let code = v1::ReasonCode::try_from(reason.code).map_or_else(|_| reason.code.to_string(), |code| code.as_str_name().to_owned());
-    let numbers = |i: u32| format!(", {}: {} + {} > {}", dimensions[i as usize], reason.have, reason.need, reason.limit);
-    Some(format!("{} {code}{}", reason.plugin, reason.dimension.map_or_else(String::new, numbers)))
+    let code = v1::CauseCode::try_from(cause.code).map_or_else(|_| cause.code.to_string(), |code| code.as_str_name().to_owned());
+    let numbers = |i: &u32| format!(", {}: {} + {} > {}", dimensions[*i as usize], cause.have, cause.need, cause.limit);
+    Some(format!("{} {code}{}", cause.plugin, cause.dimensions.first().map_or_else(String::new, numbers)))
 }
 
 /// A message of the contract from protobuf's JSON, which prost does not read by itself.

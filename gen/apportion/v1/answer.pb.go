@@ -260,7 +260,7 @@ type Basis struct {
 	PolicyDigest string `protobuf:"bytes,2,opt,name=policy_digest,json=policyDigest,proto3" json:"policy_digest,omitempty"`
 	// SHA-256 of the snapshot's bytes as received, if the request came by digest, upload or session. Empty for an inline snapshot.
 	SnapshotDigest string `protobuf:"bytes,3,opt,name=snapshot_digest,json=snapshotDigest,proto3" json:"snapshot_digest,omitempty"`
-	// Names of the dimensions that every Resource and Reason of the response refers to: those of the snapshot in its order, then cpu and
+	// Names of the dimensions that every Resource and Cause of the response refers to: those of the snapshot in its order, then cpu and
 	// memory if it does not name them.
 	Dimensions []string `protobuf:"bytes,4,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// Suspicious but valid input in the snapshot and the policy. Changes made by steps add none.
@@ -979,7 +979,7 @@ type PluginShares struct {
 	// Whether the plugin accepts the queue tree. Absent: the plugin has no tree.
 	HierarchyReady *bool `protobuf:"varint,2,opt,name=hierarchy_ready,json=hierarchyReady,proto3,oneof" json:"hierarchy_ready,omitempty"`
 	// Why it does not.
-	HierarchyReasons []*Reason `protobuf:"bytes,3,rep,name=hierarchy_reasons,json=hierarchyReasons,proto3" json:"hierarchy_reasons,omitempty"`
+	HierarchyCauses []*Cause `protobuf:"bytes,3,rep,name=hierarchy_causes,json=hierarchyCauses,proto3" json:"hierarchy_causes,omitempty"`
 	// One entry for each requested queue. Empty: the plugin divides among jobs only.
 	Queues []*QueueShare `protobuf:"bytes,4,rep,name=queues,proto3" json:"queues,omitempty"`
 	// One entry for each requested job. Empty: none was requested, or the plugin divides among queues only.
@@ -1045,9 +1045,9 @@ func (x *PluginShares) GetHierarchyReady() bool {
 	return false
 }
 
-func (x *PluginShares) GetHierarchyReasons() []*Reason {
+func (x *PluginShares) GetHierarchyCauses() []*Cause {
 	if x != nil {
-		return x.HierarchyReasons
+		return x.HierarchyCauses
 	}
 	return nil
 }
@@ -2095,7 +2095,7 @@ type QueueStanding struct {
 	// Position in queue order among the queues with jobs, 0 first. Absent: the queue has no jobs.
 	Rank *uint32 `protobuf:"varint,4,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
 	// Why it is overused. Empty: it is not overused.
-	Reasons       []*Reason `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Causes        []*Cause `protobuf:"bytes,5,rep,name=causes,proto3" json:"causes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2158,9 +2158,9 @@ func (x *QueueStanding) GetRank() uint32 {
 	return 0
 }
 
-func (x *QueueStanding) GetReasons() []*Reason {
+func (x *QueueStanding) GetCauses() []*Cause {
 	if x != nil {
-		return x.Reasons
+		return x.Causes
 	}
 	return nil
 }
@@ -2774,8 +2774,8 @@ type TaskVerdict struct {
 	Task *uint32 `protobuf:"varint,1,opt,name=task,proto3,oneof" json:"task,omitempty"`
 	// REJECT: the queue may not, for the given reasons.
 	Verdict *Verdict `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	// Explain only: every comparison, level by level, leaf first.
-	Checks        []*AccountCheck `protobuf:"bytes,3,rep,name=checks,proto3" json:"checks,omitempty"`
+	// Explain only: every comparison of a queue's account with a limit, level by level, leaf first.
+	Checks        []*Cause `protobuf:"bytes,3,rep,name=checks,proto3" json:"checks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2824,64 +2824,9 @@ func (x *TaskVerdict) GetVerdict() *Verdict {
 	return nil
 }
 
-func (x *TaskVerdict) GetChecks() []*AccountCheck {
+func (x *TaskVerdict) GetChecks() []*Cause {
 	if x != nil {
 		return x.Checks
-	}
-	return nil
-}
-
-// AccountCheck is a comparison of a queue's account with a limit.
-type AccountCheck struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// True: within the limit.
-	Passed bool `protobuf:"varint,1,opt,name=passed,proto3" json:"passed,omitempty"`
-	// The compared numbers, and where they were compared.
-	Reason        *Reason `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AccountCheck) Reset() {
-	*x = AccountCheck{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AccountCheck) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AccountCheck) ProtoMessage() {}
-
-func (x *AccountCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AccountCheck.ProtoReflect.Descriptor instead.
-func (*AccountCheck) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *AccountCheck) GetPassed() bool {
-	if x != nil {
-		return x.Passed
-	}
-	return false
-}
-
-func (x *AccountCheck) GetReason() *Reason {
-	if x != nil {
-		return x.Reason
 	}
 	return nil
 }
@@ -2897,11 +2842,11 @@ type VictimsAnswer struct {
 	Tier *uint32 `protobuf:"varint,3,opt,name=tier,proto3,oneof" json:"tier,omitempty"`
 	// Every plugin that voted, tier by tier.
 	Plugins []*PluginVictims `protobuf:"bytes,4,rep,name=plugins,proto3" json:"plugins,omitempty"`
-	// Every candidate that is not evicted, with the first plugin that protected it. If the policy does not allow the claimant a plan, only
-	// the candidates that other plugins protected.
-	SparedTasks []*Spared `protobuf:"bytes,5,rep,name=spared_tasks,json=sparedTasks,proto3" json:"spared_tasks,omitempty"`
-	// Explain only.
-	Checks []*VictimCheck `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`
+	// Every candidate that is not evicted: its task, and the first plugin that protected it. If the policy does not allow the claimant a plan,
+	// only the candidates that other plugins protected.
+	Protections []*Cause `protobuf:"bytes,5,rep,name=protections,proto3" json:"protections,omitempty"`
+	// Explain only: every test that a plugin made of a candidate, with the numbers, and where they were tested.
+	Checks []*Cause `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`
 	// The victims again, as task numbers, in the order in which Volcano's actions would evict them.
 	Evictions []uint32 `protobuf:"varint,7,rep,packed,name=evictions,proto3" json:"evictions,omitempty"`
 	// The decision of a plugin that reclaims by plans. Absent: the policy has no such plugin, or it did not decide.
@@ -2915,7 +2860,7 @@ type VictimsAnswer struct {
 
 func (x *VictimsAnswer) Reset() {
 	*x = VictimsAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +2872,7 @@ func (x *VictimsAnswer) String() string {
 func (*VictimsAnswer) ProtoMessage() {}
 
 func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[25]
+	mi := &file_apportion_v1_answer_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +2885,7 @@ func (x *VictimsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VictimsAnswer.ProtoReflect.Descriptor instead.
 func (*VictimsAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *VictimsAnswer) GetDecided() bool {
@@ -2971,14 +2916,14 @@ func (x *VictimsAnswer) GetPlugins() []*PluginVictims {
 	return nil
 }
 
-func (x *VictimsAnswer) GetSparedTasks() []*Spared {
+func (x *VictimsAnswer) GetProtections() []*Cause {
 	if x != nil {
-		return x.SparedTasks
+		return x.Protections
 	}
 	return nil
 }
 
-func (x *VictimsAnswer) GetChecks() []*VictimCheck {
+func (x *VictimsAnswer) GetChecks() []*Cause {
 	if x != nil {
 		return x.Checks
 	}
@@ -3024,7 +2969,7 @@ type EvictableAnswer struct {
 
 func (x *EvictableAnswer) Reset() {
 	*x = EvictableAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +2981,7 @@ func (x *EvictableAnswer) String() string {
 func (*EvictableAnswer) ProtoMessage() {}
 
 func (x *EvictableAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[26]
+	mi := &file_apportion_v1_answer_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +2994,7 @@ func (x *EvictableAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvictableAnswer.ProtoReflect.Descriptor instead.
 func (*EvictableAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EvictableAnswer) GetReclaimVictims() []uint32 {
@@ -3086,7 +3031,7 @@ type ReclaimPlan struct {
 	// There is a plan. A plan without victims means that there is room, or that room is being released.
 	Made bool `protobuf:"varint,1,opt,name=made,proto3" json:"made,omitempty"`
 	// Why there is none. Absent if there is one.
-	Refusal *Reason `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	Refusal *Cause `protobuf:"bytes,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	// The line of the queues by which the plan was found, the first of entitlement, fair share and guarantee that allows one: the claimant
 	// stays within this line of its queue, and the victims' queues exceed theirs. The victims' queues may also exceed a greater line.
 	Line FairLine `protobuf:"varint,3,opt,name=line,proto3,enum=apportion.v1.FairLine" json:"line,omitempty"`
@@ -3103,7 +3048,7 @@ type ReclaimPlan struct {
 
 func (x *ReclaimPlan) Reset() {
 	*x = ReclaimPlan{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3115,7 +3060,7 @@ func (x *ReclaimPlan) String() string {
 func (*ReclaimPlan) ProtoMessage() {}
 
 func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[27]
+	mi := &file_apportion_v1_answer_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3128,7 +3073,7 @@ func (x *ReclaimPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReclaimPlan.ProtoReflect.Descriptor instead.
 func (*ReclaimPlan) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReclaimPlan) GetMade() bool {
@@ -3138,7 +3083,7 @@ func (x *ReclaimPlan) GetMade() bool {
 	return false
 }
 
-func (x *ReclaimPlan) GetRefusal() *Reason {
+func (x *ReclaimPlan) GetRefusal() *Cause {
 	if x != nil {
 		return x.Refusal
 	}
@@ -3186,7 +3131,7 @@ type Victim struct {
 
 func (x *Victim) Reset() {
 	*x = Victim{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3143,7 @@ func (x *Victim) String() string {
 func (*Victim) ProtoMessage() {}
 
 func (x *Victim) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[28]
+	mi := &file_apportion_v1_answer_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3156,7 @@ func (x *Victim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Victim.ProtoReflect.Descriptor instead.
 func (*Victim) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Victim) GetTask() uint32 {
@@ -3245,7 +3190,7 @@ type PluginVictims struct {
 
 func (x *PluginVictims) Reset() {
 	*x = PluginVictims{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3257,7 +3202,7 @@ func (x *PluginVictims) String() string {
 func (*PluginVictims) ProtoMessage() {}
 
 func (x *PluginVictims) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[29]
+	mi := &file_apportion_v1_answer_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3270,7 +3215,7 @@ func (x *PluginVictims) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginVictims.ProtoReflect.Descriptor instead.
 func (*PluginVictims) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PluginVictims) GetPlugin() string {
@@ -3301,70 +3246,6 @@ func (x *PluginVictims) GetVictims() []uint32 {
 	return nil
 }
 
-// Spared is a candidate that is not evicted.
-type Spared struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the task.
-	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Its uid, or `namespace/name`. Empty with `omit_names`.
-	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Why it is not evicted.
-	Reasons       []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Spared) Reset() {
-	*x = Spared{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Spared) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Spared) ProtoMessage() {}
-
-func (x *Spared) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Spared.ProtoReflect.Descriptor instead.
-func (*Spared) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
-}
-
-func (x *Spared) GetTask() uint32 {
-	if x != nil {
-		return x.Task
-	}
-	return 0
-}
-
-func (x *Spared) GetUid() string {
-	if x != nil {
-		return x.Uid
-	}
-	return ""
-}
-
-func (x *Spared) GetReasons() []*Reason {
-	if x != nil {
-		return x.Reasons
-	}
-	return nil
-}
-
 // OrderAnswer is an order, first to last.
 type OrderAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3382,7 +3263,7 @@ type OrderAnswer struct {
 
 func (x *OrderAnswer) Reset() {
 	*x = OrderAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3275,7 @@ func (x *OrderAnswer) String() string {
 func (*OrderAnswer) ProtoMessage() {}
 
 func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[31]
+	mi := &file_apportion_v1_answer_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3288,7 @@ func (x *OrderAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderAnswer.ProtoReflect.Descriptor instead.
 func (*OrderAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OrderAnswer) GetItems() []uint32 {
@@ -3455,7 +3336,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3348,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[32]
+	mi := &file_apportion_v1_answer_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3361,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Pair) GetLeft() uint32 {
@@ -3524,7 +3405,7 @@ type NodesAnswer struct {
 
 func (x *NodesAnswer) Reset() {
 	*x = NodesAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +3417,7 @@ func (x *NodesAnswer) String() string {
 func (*NodesAnswer) ProtoMessage() {}
 
 func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[33]
+	mi := &file_apportion_v1_answer_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +3430,7 @@ func (x *NodesAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodesAnswer.ProtoReflect.Descriptor instead.
 func (*NodesAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodesAnswer) GetTasks() []*TaskNodes {
@@ -3582,7 +3463,7 @@ type JointPlacement struct {
 
 func (x *JointPlacement) Reset() {
 	*x = JointPlacement{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3475,7 @@ func (x *JointPlacement) String() string {
 func (*JointPlacement) ProtoMessage() {}
 
 func (x *JointPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[34]
+	mi := &file_apportion_v1_answer_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3488,7 @@ func (x *JointPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JointPlacement.ProtoReflect.Descriptor instead.
 func (*JointPlacement) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *JointPlacement) GetOutcome() PlacementOutcome {
@@ -3644,15 +3525,15 @@ type TaskNodes struct {
 	Scores []float64 `protobuf:"fixed64,4,rep,packed,name=scores,proto3" json:"scores,omitempty"`
 	// With `plugins` only: the contribution of each scoring plugin to `scores`.
 	Plugins []*PluginScores `protobuf:"bytes,5,rep,name=plugins,proto3" json:"plugins,omitempty"`
-	// Explain only: why nodes do not fit.
-	UnfitNodes    []*Unfit `protobuf:"bytes,6,rep,name=unfit_nodes,json=unfitNodes,proto3" json:"unfit_nodes,omitempty"`
+	// Explain only: why nodes do not fit, one or more for each of them.
+	Causes        []*Cause `protobuf:"bytes,6,rep,name=causes,proto3" json:"causes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskNodes) Reset() {
 	*x = TaskNodes{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3664,7 +3545,7 @@ func (x *TaskNodes) String() string {
 func (*TaskNodes) ProtoMessage() {}
 
 func (x *TaskNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[35]
+	mi := &file_apportion_v1_answer_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3677,7 +3558,7 @@ func (x *TaskNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNodes.ProtoReflect.Descriptor instead.
 func (*TaskNodes) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TaskNodes) GetTask() uint32 {
@@ -3715,9 +3596,9 @@ func (x *TaskNodes) GetPlugins() []*PluginScores {
 	return nil
 }
 
-func (x *TaskNodes) GetUnfitNodes() []*Unfit {
+func (x *TaskNodes) GetCauses() []*Cause {
 	if x != nil {
-		return x.UnfitNodes
+		return x.Causes
 	}
 	return nil
 }
@@ -3735,7 +3616,7 @@ type PluginScores struct {
 
 func (x *PluginScores) Reset() {
 	*x = PluginScores{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3747,7 +3628,7 @@ func (x *PluginScores) String() string {
 func (*PluginScores) ProtoMessage() {}
 
 func (x *PluginScores) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[36]
+	mi := &file_apportion_v1_answer_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3760,7 +3641,7 @@ func (x *PluginScores) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginScores.ProtoReflect.Descriptor instead.
 func (*PluginScores) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PluginScores) GetPlugin() string {
@@ -3773,61 +3654,6 @@ func (x *PluginScores) GetPlugin() string {
 func (x *PluginScores) GetScores() []float64 {
 	if x != nil {
 		return x.Scores
-	}
-	return nil
-}
-
-// Unfit is a node that does not fit.
-type Unfit struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index of the node.
-	Node uint32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
-	// Why it does not fit. A node has an entry for each reason.
-	Reason        *Reason `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Unfit) Reset() {
-	*x = Unfit{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Unfit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Unfit) ProtoMessage() {}
-
-func (x *Unfit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Unfit.ProtoReflect.Descriptor instead.
-func (*Unfit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *Unfit) GetNode() uint32 {
-	if x != nil {
-		return x.Node
-	}
-	return 0
-}
-
-func (x *Unfit) GetReason() *Reason {
-	if x != nil {
-		return x.Reason
 	}
 	return nil
 }
@@ -3863,7 +3689,7 @@ type InspectAnswer struct {
 
 func (x *InspectAnswer) Reset() {
 	*x = InspectAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +3701,7 @@ func (x *InspectAnswer) String() string {
 func (*InspectAnswer) ProtoMessage() {}
 
 func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[38]
+	mi := &file_apportion_v1_answer_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +3714,7 @@ func (x *InspectAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectAnswer.ProtoReflect.Descriptor instead.
 func (*InspectAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *InspectAnswer) GetTotal() *Resource {
@@ -3981,7 +3807,7 @@ type InspectedQueue struct {
 
 func (x *InspectedQueue) Reset() {
 	*x = InspectedQueue{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3993,7 +3819,7 @@ func (x *InspectedQueue) String() string {
 func (*InspectedQueue) ProtoMessage() {}
 
 func (x *InspectedQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[39]
+	mi := &file_apportion_v1_answer_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4006,7 +3832,7 @@ func (x *InspectedQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedQueue.ProtoReflect.Descriptor instead.
 func (*InspectedQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *InspectedQueue) GetQueue() uint32 {
@@ -4048,7 +3874,7 @@ type InspectedNode struct {
 
 func (x *InspectedNode) Reset() {
 	*x = InspectedNode{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +3886,7 @@ func (x *InspectedNode) String() string {
 func (*InspectedNode) ProtoMessage() {}
 
 func (x *InspectedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[40]
+	mi := &file_apportion_v1_answer_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +3899,7 @@ func (x *InspectedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedNode.ProtoReflect.Descriptor instead.
 func (*InspectedNode) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *InspectedNode) GetNode() uint32 {
@@ -4169,7 +3995,7 @@ type InspectedJob struct {
 
 func (x *InspectedJob) Reset() {
 	*x = InspectedJob{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[41]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4007,7 @@ func (x *InspectedJob) String() string {
 func (*InspectedJob) ProtoMessage() {}
 
 func (x *InspectedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[41]
+	mi := &file_apportion_v1_answer_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4020,7 @@ func (x *InspectedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedJob.ProtoReflect.Descriptor instead.
 func (*InspectedJob) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *InspectedJob) GetJob() uint32 {
@@ -4328,7 +4154,7 @@ type InspectedTask struct {
 
 func (x *InspectedTask) Reset() {
 	*x = InspectedTask{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[42]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4340,7 +4166,7 @@ func (x *InspectedTask) String() string {
 func (*InspectedTask) ProtoMessage() {}
 
 func (x *InspectedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[42]
+	mi := &file_apportion_v1_answer_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4353,7 +4179,7 @@ func (x *InspectedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectedTask.ProtoReflect.Descriptor instead.
 func (*InspectedTask) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{42}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *InspectedTask) GetTask() uint32 {
@@ -4459,7 +4285,7 @@ type EventAnswer struct {
 
 func (x *EventAnswer) Reset() {
 	*x = EventAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[43]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4471,7 +4297,7 @@ func (x *EventAnswer) String() string {
 func (*EventAnswer) ProtoMessage() {}
 
 func (x *EventAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[43]
+	mi := &file_apportion_v1_answer_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4484,7 +4310,7 @@ func (x *EventAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventAnswer.ProtoReflect.Descriptor instead.
 func (*EventAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{43}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *EventAnswer) GetNodes() []uint32 {
@@ -4533,7 +4359,7 @@ type MarkAnswer struct {
 
 func (x *MarkAnswer) Reset() {
 	*x = MarkAnswer{}
-	mi := &file_apportion_v1_answer_proto_msgTypes[44]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4545,7 +4371,7 @@ func (x *MarkAnswer) String() string {
 func (*MarkAnswer) ProtoMessage() {}
 
 func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_answer_proto_msgTypes[44]
+	mi := &file_apportion_v1_answer_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4558,7 +4384,7 @@ func (x *MarkAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkAnswer.ProtoReflect.Descriptor instead.
 func (*MarkAnswer) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{44}
+	return file_apportion_v1_answer_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MarkAnswer) GetMark() uint32 {
@@ -4572,7 +4398,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/reason.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x18apportion/v1/cause.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -4627,11 +4453,11 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06answer\"\x7f\n" +
 	"\fSharesAnswer\x124\n" +
 	"\aplugins\x18\x01 \x03(\v2\x1a.apportion.v1.PluginSharesR\aplugins\x129\n" +
-	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xe9\x04\n" +
+	"\tstandings\x18\x02 \x03(\v2\x1b.apportion.v1.QueueStandingR\tstandings\"\xe6\x04\n" +
 	"\fPluginShares\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
-	"\x0fhierarchy_ready\x18\x02 \x01(\bH\x00R\x0ehierarchyReady\x88\x01\x01\x12A\n" +
-	"\x11hierarchy_reasons\x18\x03 \x03(\v2\x14.apportion.v1.ReasonR\x10hierarchyReasons\x120\n" +
+	"\x0fhierarchy_ready\x18\x02 \x01(\bH\x00R\x0ehierarchyReady\x88\x01\x01\x12>\n" +
+	"\x10hierarchy_causes\x18\x03 \x03(\v2\x13.apportion.v1.CauseR\x0fhierarchyCauses\x120\n" +
 	"\x06queues\x18\x04 \x03(\v2\x18.apportion.v1.QueueShareR\x06queues\x12*\n" +
 	"\x04jobs\x18\x05 \x03(\v2\x16.apportion.v1.JobShareR\x04jobs\x125\n" +
 	"\n" +
@@ -4742,13 +4568,13 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"withMemory\x12.\n" +
 	"\x05kueue\x18\x13 \x01(\v2\x18.apportion.v1.KueueShareR\x05kueue\x122\n" +
 	"\breserved\x18\x14 \x01(\v2\x16.apportion.v1.ResourceR\breservedB\v\n" +
-	"\t_dominant\"\xa7\x01\n" +
+	"\t_dominant\"\xa4\x01\n" +
 	"\rQueueStanding\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\rR\x05queue\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\boverused\x18\x03 \x01(\bR\boverused\x12\x17\n" +
-	"\x04rank\x18\x04 \x01(\rH\x00R\x04rank\x88\x01\x01\x12.\n" +
-	"\areasons\x18\x05 \x03(\v2\x14.apportion.v1.ReasonR\areasonsB\a\n" +
+	"\x04rank\x18\x04 \x01(\rH\x00R\x04rank\x88\x01\x01\x12+\n" +
+	"\x06causes\x18\x05 \x03(\v2\x13.apportion.v1.CauseR\x06causesB\a\n" +
 	"\x05_rank\"\xa8\x01\n" +
 	"\bJobShare\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
@@ -4800,22 +4626,19 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x11AllocatableAnswer\x12/\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x19.apportion.v1.TaskVerdictR\x05tasks\"C\n" +
 	"\x10PreemptiveAnswer\x12/\n" +
-	"\x05tasks\x18\x01 \x03(\v2\x19.apportion.v1.TaskVerdictR\x05tasks\"\x94\x01\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x19.apportion.v1.TaskVerdictR\x05tasks\"\x8d\x01\n" +
 	"\vTaskVerdict\x12\x17\n" +
 	"\x04task\x18\x01 \x01(\rH\x00R\x04task\x88\x01\x01\x12/\n" +
-	"\averdict\x18\x02 \x01(\v2\x15.apportion.v1.VerdictR\averdict\x122\n" +
-	"\x06checks\x18\x03 \x03(\v2\x1a.apportion.v1.AccountCheckR\x06checksB\a\n" +
-	"\x05_task\"T\n" +
-	"\fAccountCheck\x12\x16\n" +
-	"\x06passed\x18\x01 \x01(\bR\x06passed\x12,\n" +
-	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\x88\x03\n" +
+	"\averdict\x18\x02 \x01(\v2\x15.apportion.v1.VerdictR\averdict\x12+\n" +
+	"\x06checks\x18\x03 \x03(\v2\x13.apportion.v1.CauseR\x06checksB\a\n" +
+	"\x05_task\"\x80\x03\n" +
 	"\rVictimsAnswer\x12\x18\n" +
 	"\adecided\x18\x01 \x01(\bR\adecided\x12.\n" +
 	"\avictims\x18\x02 \x03(\v2\x14.apportion.v1.VictimR\avictims\x12\x17\n" +
 	"\x04tier\x18\x03 \x01(\rH\x00R\x04tier\x88\x01\x01\x125\n" +
-	"\aplugins\x18\x04 \x03(\v2\x1b.apportion.v1.PluginVictimsR\aplugins\x127\n" +
-	"\fspared_tasks\x18\x05 \x03(\v2\x14.apportion.v1.SparedR\vsparedTasks\x121\n" +
-	"\x06checks\x18\x06 \x03(\v2\x19.apportion.v1.VictimCheckR\x06checks\x12\x1c\n" +
+	"\aplugins\x18\x04 \x03(\v2\x1b.apportion.v1.PluginVictimsR\aplugins\x125\n" +
+	"\vprotections\x18\x05 \x03(\v2\x13.apportion.v1.CauseR\vprotections\x12+\n" +
+	"\x06checks\x18\x06 \x03(\v2\x13.apportion.v1.CauseR\x06checks\x12\x1c\n" +
 	"\tevictions\x18\a \x03(\rR\tevictions\x12-\n" +
 	"\x04plan\x18\b \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04plan\x12\x1b\n" +
 	"\tby_chance\x18\t \x01(\bR\bbyChanceB\a\n" +
@@ -4824,10 +4647,10 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x0freclaim_victims\x18\x01 \x03(\rR\x0ereclaimVictims\x12'\n" +
 	"\x0fpreempt_victims\x18\x02 \x03(\rR\x0epreemptVictims\x12%\n" +
 	"\x0eleft_claimants\x18\x03 \x03(\rR\rleftClaimants\x12-\n" +
-	"\x04plan\x18\x04 \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04plan\"\xef\x01\n" +
+	"\x04plan\x18\x04 \x01(\v2\x19.apportion.v1.ReclaimPlanR\x04plan\"\xee\x01\n" +
 	"\vReclaimPlan\x12\x12\n" +
-	"\x04made\x18\x01 \x01(\bR\x04made\x12.\n" +
-	"\arefusal\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\arefusal\x12*\n" +
+	"\x04made\x18\x01 \x01(\bR\x04made\x12-\n" +
+	"\arefusal\x18\x02 \x01(\v2\x13.apportion.v1.CauseR\arefusal\x12*\n" +
 	"\x04line\x18\x03 \x01(\x0e2\x16.apportion.v1.FairLineR\x04line\x12,\n" +
 	"\x05falls\x18\x04 \x03(\v2\x16.apportion.v1.FractionR\x05falls\x12,\n" +
 	"\x05rises\x18\x05 \x03(\v2\x16.apportion.v1.FractionR\x05rises\x12\x14\n" +
@@ -4839,11 +4662,7 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12\x12\n" +
 	"\x04tier\x18\x02 \x01(\rR\x04tier\x12&\n" +
 	"\x04vote\x18\x03 \x01(\x0e2\x12.apportion.v1.VoteR\x04vote\x12\x18\n" +
-	"\avictims\x18\x04 \x03(\rR\avictims\"^\n" +
-	"\x06Spared\x12\x12\n" +
-	"\x04task\x18\x01 \x01(\rR\x04task\x12\x10\n" +
-	"\x03uid\x18\x02 \x01(\tR\x03uid\x12.\n" +
-	"\areasons\x18\x03 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\x85\x01\n" +
+	"\avictims\x18\x04 \x03(\rR\avictims\"\x85\x01\n" +
 	"\vOrderAnswer\x12\x14\n" +
 	"\x05items\x18\x01 \x03(\rR\x05items\x12\x12\n" +
 	"\x04ties\x18\x02 \x03(\rR\x04ties\x12\"\n" +
@@ -4860,21 +4679,17 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x0eJointPlacement\x128\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1e.apportion.v1.PlacementOutcomeR\aoutcome\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
-	"\x04most\x18\x03 \x01(\rR\x04most\"\xcd\x01\n" +
+	"\x04most\x18\x03 \x01(\rR\x04most\"\xc4\x01\n" +
 	"\tTaskNodes\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\rR\x04task\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
 	"\x04fits\x18\x03 \x03(\bR\x04fits\x12\x16\n" +
 	"\x06scores\x18\x04 \x03(\x01R\x06scores\x124\n" +
-	"\aplugins\x18\x05 \x03(\v2\x1a.apportion.v1.PluginScoresR\aplugins\x124\n" +
-	"\vunfit_nodes\x18\x06 \x03(\v2\x13.apportion.v1.UnfitR\n" +
-	"unfitNodes\">\n" +
+	"\aplugins\x18\x05 \x03(\v2\x1a.apportion.v1.PluginScoresR\aplugins\x12+\n" +
+	"\x06causes\x18\x06 \x03(\v2\x13.apportion.v1.CauseR\x06causes\">\n" +
 	"\fPluginScores\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12\x16\n" +
-	"\x06scores\x18\x02 \x03(\x01R\x06scores\"I\n" +
-	"\x05Unfit\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\rR\x04node\x12,\n" +
-	"\x06reason\x18\x02 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xe1\x03\n" +
+	"\x06scores\x18\x02 \x03(\x01R\x06scores\"\xe1\x03\n" +
 	"\rInspectAnswer\x12,\n" +
 	"\x05total\x18\x01 \x01(\v2\x16.apportion.v1.ResourceR\x05total\x12\x1f\n" +
 	"\vqueue_count\x18\x02 \x01(\rR\n" +
@@ -4985,7 +4800,7 @@ func file_apportion_v1_answer_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_answer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_apportion_v1_answer_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_apportion_v1_answer_proto_goTypes = []any{
 	(FairCase)(0),                // 0: apportion.v1.FairCase
 	(FairBound)(0),               // 1: apportion.v1.FairBound
@@ -5015,180 +4830,173 @@ var file_apportion_v1_answer_proto_goTypes = []any{
 	(*AllocatableAnswer)(nil),    // 25: apportion.v1.AllocatableAnswer
 	(*PreemptiveAnswer)(nil),     // 26: apportion.v1.PreemptiveAnswer
 	(*TaskVerdict)(nil),          // 27: apportion.v1.TaskVerdict
-	(*AccountCheck)(nil),         // 28: apportion.v1.AccountCheck
-	(*VictimsAnswer)(nil),        // 29: apportion.v1.VictimsAnswer
-	(*EvictableAnswer)(nil),      // 30: apportion.v1.EvictableAnswer
-	(*ReclaimPlan)(nil),          // 31: apportion.v1.ReclaimPlan
-	(*Victim)(nil),               // 32: apportion.v1.Victim
-	(*PluginVictims)(nil),        // 33: apportion.v1.PluginVictims
-	(*Spared)(nil),               // 34: apportion.v1.Spared
-	(*OrderAnswer)(nil),          // 35: apportion.v1.OrderAnswer
-	(*Pair)(nil),                 // 36: apportion.v1.Pair
-	(*NodesAnswer)(nil),          // 37: apportion.v1.NodesAnswer
-	(*JointPlacement)(nil),       // 38: apportion.v1.JointPlacement
-	(*TaskNodes)(nil),            // 39: apportion.v1.TaskNodes
-	(*PluginScores)(nil),         // 40: apportion.v1.PluginScores
-	(*Unfit)(nil),                // 41: apportion.v1.Unfit
-	(*InspectAnswer)(nil),        // 42: apportion.v1.InspectAnswer
-	(*InspectedQueue)(nil),       // 43: apportion.v1.InspectedQueue
-	(*InspectedNode)(nil),        // 44: apportion.v1.InspectedNode
-	(*InspectedJob)(nil),         // 45: apportion.v1.InspectedJob
-	(*InspectedTask)(nil),        // 46: apportion.v1.InspectedTask
-	(*EventAnswer)(nil),          // 47: apportion.v1.EventAnswer
-	(*MarkAnswer)(nil),           // 48: apportion.v1.MarkAnswer
-	(*Warning)(nil),              // 49: apportion.v1.Warning
-	(*LeftOut)(nil),              // 50: apportion.v1.LeftOut
-	(*status.Status)(nil),        // 51: google.rpc.Status
-	(*ExplainAnswer)(nil),        // 52: apportion.v1.ExplainAnswer
-	(*PlanAnswer)(nil),           // 53: apportion.v1.PlanAnswer
-	(*RemediesAnswer)(nil),       // 54: apportion.v1.RemediesAnswer
-	(*ForecastAnswer)(nil),       // 55: apportion.v1.ForecastAnswer
-	(*Reason)(nil),               // 56: apportion.v1.Reason
-	(*ProportionDerivation)(nil), // 57: apportion.v1.ProportionDerivation
-	(*CapacityDerivation)(nil),   // 58: apportion.v1.CapacityDerivation
-	(*KueueLocalShare)(nil),      // 59: apportion.v1.KueueLocalShare
-	(*Resource)(nil),             // 60: apportion.v1.Resource
-	(*Reservation)(nil),          // 61: apportion.v1.Reservation
-	(*Fraction)(nil),             // 62: apportion.v1.Fraction
-	(*KueueShare)(nil),           // 63: apportion.v1.KueueShare
-	(*Verdict)(nil),              // 64: apportion.v1.Verdict
-	(*KueueNomination)(nil),      // 65: apportion.v1.KueueNomination
-	(*VictimCheck)(nil),          // 66: apportion.v1.VictimCheck
-	(Vote)(0),                    // 67: apportion.v1.Vote
-	(*Policy)(nil),               // 68: apportion.v1.Policy
-	(*Memory)(nil),               // 69: apportion.v1.Memory
-	(*Queue)(nil),                // 70: apportion.v1.Queue
-	(*NodeUnschedulable)(nil),    // 71: apportion.v1.NodeUnschedulable
-	(*NodeReservation)(nil),      // 72: apportion.v1.NodeReservation
-	(JobPhase)(0),                // 73: apportion.v1.JobPhase
-	(TaskStatus)(0),              // 74: apportion.v1.TaskStatus
+	(*VictimsAnswer)(nil),        // 28: apportion.v1.VictimsAnswer
+	(*EvictableAnswer)(nil),      // 29: apportion.v1.EvictableAnswer
+	(*ReclaimPlan)(nil),          // 30: apportion.v1.ReclaimPlan
+	(*Victim)(nil),               // 31: apportion.v1.Victim
+	(*PluginVictims)(nil),        // 32: apportion.v1.PluginVictims
+	(*OrderAnswer)(nil),          // 33: apportion.v1.OrderAnswer
+	(*Pair)(nil),                 // 34: apportion.v1.Pair
+	(*NodesAnswer)(nil),          // 35: apportion.v1.NodesAnswer
+	(*JointPlacement)(nil),       // 36: apportion.v1.JointPlacement
+	(*TaskNodes)(nil),            // 37: apportion.v1.TaskNodes
+	(*PluginScores)(nil),         // 38: apportion.v1.PluginScores
+	(*InspectAnswer)(nil),        // 39: apportion.v1.InspectAnswer
+	(*InspectedQueue)(nil),       // 40: apportion.v1.InspectedQueue
+	(*InspectedNode)(nil),        // 41: apportion.v1.InspectedNode
+	(*InspectedJob)(nil),         // 42: apportion.v1.InspectedJob
+	(*InspectedTask)(nil),        // 43: apportion.v1.InspectedTask
+	(*EventAnswer)(nil),          // 44: apportion.v1.EventAnswer
+	(*MarkAnswer)(nil),           // 45: apportion.v1.MarkAnswer
+	(*Warning)(nil),              // 46: apportion.v1.Warning
+	(*LeftOut)(nil),              // 47: apportion.v1.LeftOut
+	(*status.Status)(nil),        // 48: google.rpc.Status
+	(*ExplainAnswer)(nil),        // 49: apportion.v1.ExplainAnswer
+	(*PlanAnswer)(nil),           // 50: apportion.v1.PlanAnswer
+	(*RemediesAnswer)(nil),       // 51: apportion.v1.RemediesAnswer
+	(*ForecastAnswer)(nil),       // 52: apportion.v1.ForecastAnswer
+	(*Cause)(nil),                // 53: apportion.v1.Cause
+	(*ProportionDerivation)(nil), // 54: apportion.v1.ProportionDerivation
+	(*CapacityDerivation)(nil),   // 55: apportion.v1.CapacityDerivation
+	(*KueueLocalShare)(nil),      // 56: apportion.v1.KueueLocalShare
+	(*Resource)(nil),             // 57: apportion.v1.Resource
+	(*Reservation)(nil),          // 58: apportion.v1.Reservation
+	(*Fraction)(nil),             // 59: apportion.v1.Fraction
+	(*KueueShare)(nil),           // 60: apportion.v1.KueueShare
+	(*Verdict)(nil),              // 61: apportion.v1.Verdict
+	(*KueueNomination)(nil),      // 62: apportion.v1.KueueNomination
+	(Vote)(0),                    // 63: apportion.v1.Vote
+	(*Policy)(nil),               // 64: apportion.v1.Policy
+	(*Memory)(nil),               // 65: apportion.v1.Memory
+	(*Queue)(nil),                // 66: apportion.v1.Queue
+	(*NodeUnschedulable)(nil),    // 67: apportion.v1.NodeUnschedulable
+	(*NodeReservation)(nil),      // 68: apportion.v1.NodeReservation
+	(JobPhase)(0),                // 69: apportion.v1.JobPhase
+	(TaskStatus)(0),              // 70: apportion.v1.TaskStatus
 }
 var file_apportion_v1_answer_proto_depIdxs = []int32{
-	49,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
+	46,  // 0: apportion.v1.Basis.warnings:type_name -> apportion.v1.Warning
 	5,   // 1: apportion.v1.Basis.view:type_name -> apportion.v1.SnapshotView
 	6,   // 2: apportion.v1.SnapshotView.kinds:type_name -> apportion.v1.ViewedKind
-	50,  // 3: apportion.v1.SnapshotView.left_outs:type_name -> apportion.v1.LeftOut
-	51,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
+	47,  // 3: apportion.v1.SnapshotView.left_outs:type_name -> apportion.v1.LeftOut
+	48,  // 4: apportion.v1.Answer.error:type_name -> google.rpc.Status
 	8,   // 5: apportion.v1.Answer.shares:type_name -> apportion.v1.SharesAnswer
 	21,  // 6: apportion.v1.Answer.jobs:type_name -> apportion.v1.JobsAnswer
 	23,  // 7: apportion.v1.Answer.enqueue:type_name -> apportion.v1.EnqueueAnswer
 	25,  // 8: apportion.v1.Answer.allocatable:type_name -> apportion.v1.AllocatableAnswer
 	26,  // 9: apportion.v1.Answer.preemptive:type_name -> apportion.v1.PreemptiveAnswer
-	29,  // 10: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
-	29,  // 11: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
-	35,  // 12: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
-	37,  // 13: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
-	42,  // 14: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
-	47,  // 15: apportion.v1.Answer.event:type_name -> apportion.v1.EventAnswer
-	48,  // 16: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
-	52,  // 17: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
-	53,  // 18: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
-	54,  // 19: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
-	30,  // 20: apportion.v1.Answer.evictable:type_name -> apportion.v1.EvictableAnswer
-	55,  // 21: apportion.v1.Answer.forecast:type_name -> apportion.v1.ForecastAnswer
+	28,  // 10: apportion.v1.Answer.reclaim:type_name -> apportion.v1.VictimsAnswer
+	28,  // 11: apportion.v1.Answer.preempt:type_name -> apportion.v1.VictimsAnswer
+	33,  // 12: apportion.v1.Answer.order:type_name -> apportion.v1.OrderAnswer
+	35,  // 13: apportion.v1.Answer.nodes:type_name -> apportion.v1.NodesAnswer
+	39,  // 14: apportion.v1.Answer.inspect:type_name -> apportion.v1.InspectAnswer
+	44,  // 15: apportion.v1.Answer.event:type_name -> apportion.v1.EventAnswer
+	45,  // 16: apportion.v1.Answer.mark:type_name -> apportion.v1.MarkAnswer
+	49,  // 17: apportion.v1.Answer.explain:type_name -> apportion.v1.ExplainAnswer
+	50,  // 18: apportion.v1.Answer.plan:type_name -> apportion.v1.PlanAnswer
+	51,  // 19: apportion.v1.Answer.remedies:type_name -> apportion.v1.RemediesAnswer
+	29,  // 20: apportion.v1.Answer.evictable:type_name -> apportion.v1.EvictableAnswer
+	52,  // 21: apportion.v1.Answer.forecast:type_name -> apportion.v1.ForecastAnswer
 	9,   // 22: apportion.v1.SharesAnswer.plugins:type_name -> apportion.v1.PluginShares
 	18,  // 23: apportion.v1.SharesAnswer.standings:type_name -> apportion.v1.QueueStanding
-	56,  // 24: apportion.v1.PluginShares.hierarchy_reasons:type_name -> apportion.v1.Reason
+	53,  // 24: apportion.v1.PluginShares.hierarchy_causes:type_name -> apportion.v1.Cause
 	17,  // 25: apportion.v1.PluginShares.queues:type_name -> apportion.v1.QueueShare
 	19,  // 26: apportion.v1.PluginShares.jobs:type_name -> apportion.v1.JobShare
 	20,  // 27: apportion.v1.PluginShares.tree_nodes:type_name -> apportion.v1.TreeNode
-	57,  // 28: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
-	58,  // 29: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
+	54,  // 28: apportion.v1.PluginShares.proportion:type_name -> apportion.v1.ProportionDerivation
+	55,  // 29: apportion.v1.PluginShares.capacity:type_name -> apportion.v1.CapacityDerivation
 	11,  // 30: apportion.v1.PluginShares.fair:type_name -> apportion.v1.FairDerivation
 	10,  // 31: apportion.v1.PluginShares.others:type_name -> apportion.v1.OtherShares
-	59,  // 32: apportion.v1.PluginShares.kueue_locals:type_name -> apportion.v1.KueueLocalShare
-	60,  // 33: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
-	60,  // 34: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
-	60,  // 35: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
-	60,  // 36: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
+	56,  // 32: apportion.v1.PluginShares.kueue_locals:type_name -> apportion.v1.KueueLocalShare
+	57,  // 33: apportion.v1.OtherShares.guarantee:type_name -> apportion.v1.Resource
+	57,  // 34: apportion.v1.OtherShares.deserved:type_name -> apportion.v1.Resource
+	57,  // 35: apportion.v1.OtherShares.allocated:type_name -> apportion.v1.Resource
+	57,  // 36: apportion.v1.OtherShares.request:type_name -> apportion.v1.Resource
 	14,  // 37: apportion.v1.FairDerivation.divisions:type_name -> apportion.v1.FairDivision
 	14,  // 38: apportion.v1.FairDerivation.sated_divisions:type_name -> apportion.v1.FairDivision
 	16,  // 39: apportion.v1.FairDerivation.queues:type_name -> apportion.v1.FairQueue
-	60,  // 40: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
+	57,  // 40: apportion.v1.FairDerivation.total:type_name -> apportion.v1.Resource
 	14,  // 41: apportion.v1.FairDerivation.remembered_divisions:type_name -> apportion.v1.FairDivision
 	12,  // 42: apportion.v1.FairDerivation.weights:type_name -> apportion.v1.MemoryDivision
-	61,  // 43: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
+	58,  // 43: apportion.v1.FairDerivation.reservation:type_name -> apportion.v1.Reservation
 	13,  // 44: apportion.v1.MemoryDivision.children:type_name -> apportion.v1.MemoryChild
 	0,   // 45: apportion.v1.FairDivision.rule:type_name -> apportion.v1.FairCase
-	62,  // 46: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
+	59,  // 46: apportion.v1.FairDivision.level:type_name -> apportion.v1.Fraction
 	15,  // 47: apportion.v1.FairDivision.children:type_name -> apportion.v1.FairPortion
 	15,  // 48: apportion.v1.FairDivision.root:type_name -> apportion.v1.FairPortion
 	1,   // 49: apportion.v1.FairPortion.bound:type_name -> apportion.v1.FairBound
-	60,  // 50: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
-	60,  // 51: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
-	60,  // 52: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
-	60,  // 53: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
-	60,  // 54: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
-	60,  // 55: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
-	60,  // 56: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
-	60,  // 57: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
-	60,  // 58: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
-	60,  // 59: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
-	60,  // 60: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
-	60,  // 61: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
-	63,  // 62: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
-	60,  // 63: apportion.v1.QueueShare.reserved:type_name -> apportion.v1.Resource
-	56,  // 64: apportion.v1.QueueStanding.reasons:type_name -> apportion.v1.Reason
-	60,  // 65: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
-	60,  // 66: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
-	60,  // 67: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
+	57,  // 50: apportion.v1.FairQueue.claimed:type_name -> apportion.v1.Resource
+	57,  // 51: apportion.v1.FairQueue.aside:type_name -> apportion.v1.Resource
+	57,  // 52: apportion.v1.FairQueue.saved:type_name -> apportion.v1.Resource
+	57,  // 53: apportion.v1.QueueShare.guarantee:type_name -> apportion.v1.Resource
+	57,  // 54: apportion.v1.QueueShare.deserved:type_name -> apportion.v1.Resource
+	57,  // 55: apportion.v1.QueueShare.allocated:type_name -> apportion.v1.Resource
+	57,  // 56: apportion.v1.QueueShare.request:type_name -> apportion.v1.Resource
+	57,  // 57: apportion.v1.QueueShare.inqueue:type_name -> apportion.v1.Resource
+	57,  // 58: apportion.v1.QueueShare.elastic:type_name -> apportion.v1.Resource
+	57,  // 59: apportion.v1.QueueShare.capability:type_name -> apportion.v1.Resource
+	57,  // 60: apportion.v1.QueueShare.real_capability:type_name -> apportion.v1.Resource
+	57,  // 61: apportion.v1.QueueShare.with_memory:type_name -> apportion.v1.Resource
+	60,  // 62: apportion.v1.QueueShare.kueue:type_name -> apportion.v1.KueueShare
+	57,  // 63: apportion.v1.QueueShare.reserved:type_name -> apportion.v1.Resource
+	53,  // 64: apportion.v1.QueueStanding.causes:type_name -> apportion.v1.Cause
+	57,  // 65: apportion.v1.JobShare.allocated:type_name -> apportion.v1.Resource
+	57,  // 66: apportion.v1.TreeNode.request:type_name -> apportion.v1.Resource
+	57,  // 67: apportion.v1.TreeNode.allocated:type_name -> apportion.v1.Resource
 	22,  // 68: apportion.v1.JobsAnswer.jobs:type_name -> apportion.v1.JobStanding
-	64,  // 69: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
-	64,  // 70: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
-	64,  // 71: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
-	64,  // 72: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
+	61,  // 69: apportion.v1.JobStanding.valid:type_name -> apportion.v1.Verdict
+	61,  // 70: apportion.v1.JobStanding.ready:type_name -> apportion.v1.Verdict
+	61,  // 71: apportion.v1.JobStanding.pipelined:type_name -> apportion.v1.Verdict
+	61,  // 72: apportion.v1.JobStanding.starving:type_name -> apportion.v1.Verdict
 	24,  // 73: apportion.v1.EnqueueAnswer.jobs:type_name -> apportion.v1.EnqueueVerdict
-	64,  // 74: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
-	65,  // 75: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
+	61,  // 74: apportion.v1.EnqueueVerdict.verdict:type_name -> apportion.v1.Verdict
+	62,  // 75: apportion.v1.EnqueueVerdict.kueue:type_name -> apportion.v1.KueueNomination
 	27,  // 76: apportion.v1.AllocatableAnswer.tasks:type_name -> apportion.v1.TaskVerdict
 	27,  // 77: apportion.v1.PreemptiveAnswer.tasks:type_name -> apportion.v1.TaskVerdict
-	64,  // 78: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
-	28,  // 79: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.AccountCheck
-	56,  // 80: apportion.v1.AccountCheck.reason:type_name -> apportion.v1.Reason
-	32,  // 81: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
-	33,  // 82: apportion.v1.VictimsAnswer.plugins:type_name -> apportion.v1.PluginVictims
-	34,  // 83: apportion.v1.VictimsAnswer.spared_tasks:type_name -> apportion.v1.Spared
-	66,  // 84: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.VictimCheck
-	31,  // 85: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	31,  // 86: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
-	56,  // 87: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Reason
-	2,   // 88: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
-	62,  // 89: apportion.v1.ReclaimPlan.falls:type_name -> apportion.v1.Fraction
-	62,  // 90: apportion.v1.ReclaimPlan.rises:type_name -> apportion.v1.Fraction
-	67,  // 91: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
-	56,  // 92: apportion.v1.Spared.reasons:type_name -> apportion.v1.Reason
-	36,  // 93: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
-	39,  // 94: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
-	38,  // 95: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.JointPlacement
-	3,   // 96: apportion.v1.JointPlacement.outcome:type_name -> apportion.v1.PlacementOutcome
-	40,  // 97: apportion.v1.TaskNodes.plugins:type_name -> apportion.v1.PluginScores
-	41,  // 98: apportion.v1.TaskNodes.unfit_nodes:type_name -> apportion.v1.Unfit
-	56,  // 99: apportion.v1.Unfit.reason:type_name -> apportion.v1.Reason
-	60,  // 100: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
-	44,  // 101: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
-	45,  // 102: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
-	46,  // 103: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
-	68,  // 104: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
-	43,  // 105: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
-	69,  // 106: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
-	70,  // 107: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
-	60,  // 108: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
-	60,  // 109: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
-	60,  // 110: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
-	71,  // 111: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	72,  // 112: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
-	73,  // 113: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
-	60,  // 114: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
-	60,  // 115: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
-	60,  // 116: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
-	60,  // 117: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
-	74,  // 118: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
-	60,  // 119: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
-	120, // [120:120] is the sub-list for method output_type
-	120, // [120:120] is the sub-list for method input_type
-	120, // [120:120] is the sub-list for extension type_name
-	120, // [120:120] is the sub-list for extension extendee
-	0,   // [0:120] is the sub-list for field type_name
+	61,  // 78: apportion.v1.TaskVerdict.verdict:type_name -> apportion.v1.Verdict
+	53,  // 79: apportion.v1.TaskVerdict.checks:type_name -> apportion.v1.Cause
+	31,  // 80: apportion.v1.VictimsAnswer.victims:type_name -> apportion.v1.Victim
+	32,  // 81: apportion.v1.VictimsAnswer.plugins:type_name -> apportion.v1.PluginVictims
+	53,  // 82: apportion.v1.VictimsAnswer.protections:type_name -> apportion.v1.Cause
+	53,  // 83: apportion.v1.VictimsAnswer.checks:type_name -> apportion.v1.Cause
+	30,  // 84: apportion.v1.VictimsAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	30,  // 85: apportion.v1.EvictableAnswer.plan:type_name -> apportion.v1.ReclaimPlan
+	53,  // 86: apportion.v1.ReclaimPlan.refusal:type_name -> apportion.v1.Cause
+	2,   // 87: apportion.v1.ReclaimPlan.line:type_name -> apportion.v1.FairLine
+	59,  // 88: apportion.v1.ReclaimPlan.falls:type_name -> apportion.v1.Fraction
+	59,  // 89: apportion.v1.ReclaimPlan.rises:type_name -> apportion.v1.Fraction
+	63,  // 90: apportion.v1.PluginVictims.vote:type_name -> apportion.v1.Vote
+	34,  // 91: apportion.v1.OrderAnswer.pairs:type_name -> apportion.v1.Pair
+	37,  // 92: apportion.v1.NodesAnswer.tasks:type_name -> apportion.v1.TaskNodes
+	36,  // 93: apportion.v1.NodesAnswer.placement:type_name -> apportion.v1.JointPlacement
+	3,   // 94: apportion.v1.JointPlacement.outcome:type_name -> apportion.v1.PlacementOutcome
+	38,  // 95: apportion.v1.TaskNodes.plugins:type_name -> apportion.v1.PluginScores
+	53,  // 96: apportion.v1.TaskNodes.causes:type_name -> apportion.v1.Cause
+	57,  // 97: apportion.v1.InspectAnswer.total:type_name -> apportion.v1.Resource
+	41,  // 98: apportion.v1.InspectAnswer.nodes:type_name -> apportion.v1.InspectedNode
+	42,  // 99: apportion.v1.InspectAnswer.jobs:type_name -> apportion.v1.InspectedJob
+	43,  // 100: apportion.v1.InspectAnswer.tasks:type_name -> apportion.v1.InspectedTask
+	64,  // 101: apportion.v1.InspectAnswer.policy:type_name -> apportion.v1.Policy
+	40,  // 102: apportion.v1.InspectAnswer.queues:type_name -> apportion.v1.InspectedQueue
+	65,  // 103: apportion.v1.InspectAnswer.memory:type_name -> apportion.v1.Memory
+	66,  // 104: apportion.v1.InspectedQueue.settings:type_name -> apportion.v1.Queue
+	57,  // 105: apportion.v1.InspectedNode.allocatable:type_name -> apportion.v1.Resource
+	57,  // 106: apportion.v1.InspectedNode.used:type_name -> apportion.v1.Resource
+	57,  // 107: apportion.v1.InspectedNode.idle:type_name -> apportion.v1.Resource
+	67,  // 108: apportion.v1.InspectedNode.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	68,  // 109: apportion.v1.InspectedNode.reservations:type_name -> apportion.v1.NodeReservation
+	69,  // 110: apportion.v1.InspectedJob.phase:type_name -> apportion.v1.JobPhase
+	57,  // 111: apportion.v1.InspectedJob.min_resources:type_name -> apportion.v1.Resource
+	57,  // 112: apportion.v1.InspectedJob.allocated:type_name -> apportion.v1.Resource
+	57,  // 113: apportion.v1.InspectedJob.total_request:type_name -> apportion.v1.Resource
+	57,  // 114: apportion.v1.InspectedJob.elastic:type_name -> apportion.v1.Resource
+	70,  // 115: apportion.v1.InspectedTask.status:type_name -> apportion.v1.TaskStatus
+	57,  // 116: apportion.v1.InspectedTask.request:type_name -> apportion.v1.Resource
+	117, // [117:117] is the sub-list for method output_type
+	117, // [117:117] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_answer_proto_init() }
@@ -5196,12 +5004,12 @@ func file_apportion_v1_answer_proto_init() {
 	if File_apportion_v1_answer_proto != nil {
 		return
 	}
+	file_apportion_v1_cause_proto_init()
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_forecast_proto_init()
 	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_plan_proto_init()
 	file_apportion_v1_policy_proto_init()
-	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_remedy_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
@@ -5236,16 +5044,16 @@ func file_apportion_v1_answer_proto_init() {
 	file_apportion_v1_answer_proto_msgTypes[15].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[16].OneofWrappers = []any{}
 	file_apportion_v1_answer_proto_msgTypes[23].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[25].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[40].OneofWrappers = []any{}
-	file_apportion_v1_answer_proto_msgTypes[42].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[24].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[37].OneofWrappers = []any{}
+	file_apportion_v1_answer_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_answer_proto_rawDesc), len(file_apportion_v1_answer_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   45,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -948,9 +948,9 @@ func (m *PluginShares) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x22
 		}
 	}
-	if len(m.HierarchyReasons) > 0 {
-		for iNdEx := len(m.HierarchyReasons) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.HierarchyReasons[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.HierarchyCauses) > 0 {
+		for iNdEx := len(m.HierarchyCauses) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.HierarchyCauses[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1889,9 +1889,9 @@ func (m *QueueStanding) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.Reasons) > 0 {
-		for iNdEx := len(m.Reasons) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Reasons[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Causes) > 0 {
+		for iNdEx := len(m.Causes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Causes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -2514,59 +2514,6 @@ func (m *TaskVerdict) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *AccountCheck) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *AccountCheck) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *AccountCheck) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Reason != nil {
-		size, err := m.Reason.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x12
-	}
-	if m.Passed {
-		i--
-		if m.Passed {
-			dAtA[i] = 1
-		} else {
-			dAtA[i] = 0
-		}
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
 func (m *VictimsAnswer) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -2649,9 +2596,9 @@ func (m *VictimsAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x32
 		}
 	}
-	if len(m.SparedTasks) > 0 {
-		for iNdEx := len(m.SparedTasks) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.SparedTasks[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Protections) > 0 {
+		for iNdEx := len(m.Protections) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Protections[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -3023,63 +2970,6 @@ func (m *PluginVictims) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *Spared) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Spared) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *Spared) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.Reasons) > 0 {
-		for iNdEx := len(m.Reasons) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Reasons[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
-			if err != nil {
-				return 0, err
-			}
-			i -= size
-			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-			i--
-			dAtA[i] = 0x1a
-		}
-	}
-	if len(m.Uid) > 0 {
-		i -= len(m.Uid)
-		copy(dAtA[i:], m.Uid)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Uid)))
-		i--
-		dAtA[i] = 0x12
-	}
-	if m.Task != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Task))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
 func (m *OrderAnswer) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
@@ -3381,9 +3271,9 @@ func (m *TaskNodes) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.UnfitNodes) > 0 {
-		for iNdEx := len(m.UnfitNodes) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.UnfitNodes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Causes) > 0 {
+		for iNdEx := len(m.Causes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Causes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -3502,54 +3392,6 @@ func (m *PluginScores) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Plugin)))
 		i--
 		dAtA[i] = 0xa
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *Unfit) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *Unfit) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *Unfit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if m.Reason != nil {
-		size, err := m.Reason.MarshalToSizedBufferVT(dAtA[:i])
-		if err != nil {
-			return 0, err
-		}
-		i -= size
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
-		i--
-		dAtA[i] = 0x12
-	}
-	if m.Node != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Node))
-		i--
-		dAtA[i] = 0x8
 	}
 	return len(dAtA) - i, nil
 }
@@ -4650,8 +4492,8 @@ func (m *PluginShares) SizeVT() (n int) {
 	if m.HierarchyReady != nil {
 		n += 2
 	}
-	if len(m.HierarchyReasons) > 0 {
-		for _, e := range m.HierarchyReasons {
+	if len(m.HierarchyCauses) > 0 {
+		for _, e := range m.HierarchyCauses {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -5083,8 +4925,8 @@ func (m *QueueStanding) SizeVT() (n int) {
 	if m.Rank != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Rank))
 	}
-	if len(m.Reasons) > 0 {
-		for _, e := range m.Reasons {
+	if len(m.Causes) > 0 {
+		for _, e := range m.Causes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -5323,23 +5165,6 @@ func (m *TaskVerdict) SizeVT() (n int) {
 	return n
 }
 
-func (m *AccountCheck) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Passed {
-		n += 2
-	}
-	if m.Reason != nil {
-		l = m.Reason.SizeVT()
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
 func (m *VictimsAnswer) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -5364,8 +5189,8 @@ func (m *VictimsAnswer) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.SparedTasks) > 0 {
-		for _, e := range m.SparedTasks {
+	if len(m.Protections) > 0 {
+		for _, e := range m.Protections {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -5512,29 +5337,6 @@ func (m *PluginVictims) SizeVT() (n int) {
 	return n
 }
 
-func (m *Spared) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Task != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Task))
-	}
-	l = len(m.Uid)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if len(m.Reasons) > 0 {
-		for _, e := range m.Reasons {
-			l = e.SizeVT()
-			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
 func (m *OrderAnswer) SizeVT() (n int) {
 	if m == nil {
 		return 0
@@ -5661,8 +5463,8 @@ func (m *TaskNodes) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.UnfitNodes) > 0 {
-		for _, e := range m.UnfitNodes {
+	if len(m.Causes) > 0 {
+		for _, e := range m.Causes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -5683,23 +5485,6 @@ func (m *PluginScores) SizeVT() (n int) {
 	}
 	if len(m.Scores) > 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(len(m.Scores)*8)) + len(m.Scores)*8
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *Unfit) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Node != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Node))
-	}
-	if m.Reason != nil {
-		l = m.Reason.SizeVT()
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n

@@ -1163,31 +1163,31 @@ type Finding struct {
 	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The outcome of the check.
 	Outcome CheckOutcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=apportion.v1.CheckOutcome" json:"outcome,omitempty"`
-	// Reasons with the compared numbers. NODES: in the order of `node_counts`. EVICTION: the most frequent first. FEASIBILITY: why the job can
+	// Why, with the compared numbers. NODES: each cause with the number of its nodes, in the order of `nodes`; a node may have several.
+	// EVICTION: each with the number of its candidates, the most frequent first. Both: without a number, of the queue. FEASIBILITY: why the job can
 	// never run: no node takes a task even if it is empty, as for NODES; NEVER_FITS: empty nodes take too few tasks, followed by the rule that
 	// keeps the tasks apart, if one does; ABOVE_REAL_CAPABILITY or ABOVE_LIMIT: the minimum is more than the queue may ever hold; ABOVE_TOTAL:
 	// it is more than the cluster has.
-	Reasons []*Reason `protobuf:"bytes,3,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// Parallel to `reasons`: the number of nodes (NODES) or candidates (EVICTION) with each reason; 0: the queue. Empty in other checks.
-	Counts []uint32 `protobuf:"varint,4,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	Causes []*Cause `protobuf:"bytes,3,rep,name=causes,proto3" json:"causes,omitempty"`
 	// Number of a task, if the check is about one kind of task that this task represents. Absent: the check is about all needed tasks.
-	Task *uint32 `protobuf:"varint,5,opt,name=task,proto3,oneof" json:"task,omitempty"`
+	Task *uint32 `protobuf:"varint,4,opt,name=task,proto3,oneof" json:"task,omitempty"`
 	// The requested resources (SHARE, NODES), or those that evictions would free (EVICTION).
-	Amount *Resource `protobuf:"bytes,6,opt,name=amount,proto3" json:"amount,omitempty"`
+	Amount *Resource `protobuf:"bytes,5,opt,name=amount,proto3" json:"amount,omitempty"`
 	// EVICTION: the number of tasks that must be evicted, or that could be evicted, their queues, and the first of them in order of eviction.
-	Evictable *Evictable `protobuf:"bytes,7,opt,name=evictable,proto3" json:"evictable,omitempty"`
+	Evictable *Evictable `protobuf:"bytes,6,opt,name=evictable,proto3" json:"evictable,omitempty"`
 	// ORDER: the number of jobs that are served before.
-	FirstJobCount uint32 `protobuf:"varint,8,opt,name=first_job_count,json=firstJobCount,proto3" json:"first_job_count,omitempty"`
+	FirstJobCount uint32 `protobuf:"varint,7,opt,name=first_job_count,json=firstJobCount,proto3" json:"first_job_count,omitempty"`
 	// ORDER: indices of these jobs, at most 10.
-	FirstJobs []uint32 `protobuf:"varint,9,rep,packed,name=first_jobs,json=firstJobs,proto3" json:"first_jobs,omitempty"`
+	FirstJobs []uint32 `protobuf:"varint,8,rep,packed,name=first_jobs,json=firstJobs,proto3" json:"first_jobs,omitempty"`
 	// A complete sentence without its period.
-	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
 	// EVICTION: why no evictions make room. Absent: some do, or no plan was searched.
-	Miss *PlanMiss `protobuf:"bytes,11,opt,name=miss,proto3" json:"miss,omitempty"`
-	// NODES and FEASIBILITY, if no node takes `task`: why, each node counted once. Nodes that have enough left, but that a rule excludes, are first: what the
-	// others lack does not stop the task. Then come those that are closest to taking it: those that only lack room, then those that its own
+	Miss *PlanMiss `protobuf:"bytes,10,opt,name=miss,proto3" json:"miss,omitempty"`
+	// NODES and FEASIBILITY, if no node takes `task`: why, each node counted once: by the first cause that Kubernetes' scheduler would find, and
+	// all resources of which too little is left. Nodes that have enough left, but that a rule excludes, are first: what the others lack does
+	// not stop the task. Then come those that are closest to taking it: those that only lack room, then those that its own
 	// constraints exclude, then those that take no new tasks. Of one kind the largest number is first.
-	NodeCounts    []*NodeCount `protobuf:"bytes,12,rep,name=node_counts,json=nodeCounts,proto3" json:"node_counts,omitempty"`
+	Nodes         []*Cause `protobuf:"bytes,11,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1236,16 +1236,9 @@ func (x *Finding) GetOutcome() CheckOutcome {
 	return CheckOutcome_CHECK_OUTCOME_UNSPECIFIED
 }
 
-func (x *Finding) GetReasons() []*Reason {
+func (x *Finding) GetCauses() []*Cause {
 	if x != nil {
-		return x.Reasons
-	}
-	return nil
-}
-
-func (x *Finding) GetCounts() []uint32 {
-	if x != nil {
-		return x.Counts
+		return x.Causes
 	}
 	return nil
 }
@@ -1299,123 +1292,11 @@ func (x *Finding) GetMiss() *PlanMiss {
 	return nil
 }
 
-func (x *Finding) GetNodeCounts() []*NodeCount {
+func (x *Finding) GetNodes() []*Cause {
 	if x != nil {
-		return x.NodeCounts
+		return x.Nodes
 	}
 	return nil
-}
-
-// NodeCount is a number of nodes that do not take a task for the same reason: the first that Kubernetes' scheduler would find, and all
-// resources of which too little is left.
-type NodeCount struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many nodes; not 0.
-	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// INSUFFICIENT_RESOURCE: too little is left. NODE_TOO_SMALL: the node offers too little. Others as in `Reason`. Unspecified: further
-	// reasons, which are not listed one by one.
-	Code ReasonCode `protobuf:"varint,2,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
-	// INSUFFICIENT_RESOURCE and NODE_TOO_SMALL: indices of the dimensions of which there is too little.
-	Dimensions []uint32 `protobuf:"varint,3,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
-	// NODE_UNSCHEDULABLE and NODE_NOT_IN_SET: a short description, such as `cordoned` or `taint nvidia.com/gpu`. NODE_RESERVED: what for.
-	Detail string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
-	// NODE_RESERVED: when the reservation begins, in Unix nanoseconds, as in `NodeReservation`.
-	StartTime int64 `protobuf:"varint,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// NODE_RESERVED: when it ends.
-	EndTime int64 `protobuf:"varint,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// How many of these nodes have enough left for the task, so that the rule alone excludes them. Nodes of
-	// another role (`NodeExclusion.other_role`) do not count.
-	Free uint32 `protobuf:"varint,7,opt,name=free,proto3" json:"free,omitempty"`
-	// NODE_RESERVED: uid of the job that holds the reservation, empty if none does or the caller may not see it.
-	Holder        string `protobuf:"bytes,8,opt,name=holder,proto3" json:"holder,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NodeCount) Reset() {
-	*x = NodeCount{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NodeCount) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NodeCount) ProtoMessage() {}
-
-func (x *NodeCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NodeCount.ProtoReflect.Descriptor instead.
-func (*NodeCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *NodeCount) GetCount() uint32 {
-	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-func (x *NodeCount) GetCode() ReasonCode {
-	if x != nil {
-		return x.Code
-	}
-	return ReasonCode_REASON_CODE_UNSPECIFIED
-}
-
-func (x *NodeCount) GetDimensions() []uint32 {
-	if x != nil {
-		return x.Dimensions
-	}
-	return nil
-}
-
-func (x *NodeCount) GetDetail() string {
-	if x != nil {
-		return x.Detail
-	}
-	return ""
-}
-
-func (x *NodeCount) GetStartTime() int64 {
-	if x != nil {
-		return x.StartTime
-	}
-	return 0
-}
-
-func (x *NodeCount) GetEndTime() int64 {
-	if x != nil {
-		return x.EndTime
-	}
-	return 0
-}
-
-func (x *NodeCount) GetFree() uint32 {
-	if x != nil {
-		return x.Free
-	}
-	return 0
-}
-
-func (x *NodeCount) GetHolder() string {
-	if x != nil {
-		return x.Holder
-	}
-	return ""
 }
 
 // Evictable are the tasks that must be evicted so that a job has room, if a plan chose them; otherwise all tasks that could be evicted.
@@ -1444,7 +1325,7 @@ type Evictable struct {
 
 func (x *Evictable) Reset() {
 	*x = Evictable{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1337,7 @@ func (x *Evictable) String() string {
 func (*Evictable) ProtoMessage() {}
 
 func (x *Evictable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[9]
+	mi := &file_apportion_v1_explain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1350,7 @@ func (x *Evictable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evictable.ProtoReflect.Descriptor instead.
 func (*Evictable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Evictable) GetCount() uint32 {
@@ -1534,9 +1415,9 @@ type PlanMiss struct {
 	// The check that fails. SHARE, QUEUE, ADMISSION and TASKS: the policy refuses the job regardless of evictions; NODES: a task has no room;
 	// EVICTION: not all tasks that would make room may be evicted.
 	Check CheckKind `protobuf:"varint,1,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
-	// Reasons with the compared numbers. NODES: why no task at all may be evicted for the job; empty if some may be evicted, or if the plan
+	// Why, with the compared numbers. NODES: why no task at all may be evicted for the job; empty if some may be evicted, or if the plan
 	// was not to evict any.
-	Reasons []*Reason `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Causes []*Cause `protobuf:"bytes,2,rep,name=causes,proto3" json:"causes,omitempty"`
 	// Number of tasks for which a place was found.
 	Placed uint32 `protobuf:"varint,3,opt,name=placed,proto3" json:"placed,omitempty"`
 	// Number of tasks to place.
@@ -1547,22 +1428,21 @@ type PlanMiss struct {
 	Node *uint32 `protobuf:"varint,6,opt,name=node,proto3,oneof" json:"node,omitempty"`
 	// What it lacks there.
 	Missing *Resource `protobuf:"bytes,7,opt,name=missing,proto3" json:"missing,omitempty"`
-	// Why tasks on that node are protected, the most frequent reason first; the numbers are those of the first such task.
-	Protections []*Reason `protobuf:"bytes,8,rep,name=protections,proto3" json:"protections,omitempty"`
-	// Parallel to `protections`: the number of tasks with this reason.
-	Counts []uint32 `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	// Why tasks on that node are protected, each cause with the number of its tasks, the most frequent first; the numbers are those of the
+	// first such task.
+	Protections []*Cause `protobuf:"bytes,8,rep,name=protections,proto3" json:"protections,omitempty"`
 	// Number of victims of a plan that exceeds `max_victims`. 0: there is no such plan.
-	Victims uint32 `protobuf:"varint,10,opt,name=victims,proto3" json:"victims,omitempty"`
-	// If `task` is set: why no node takes it, each node counted once, as in `Finding.node_counts`. Room is what is left once all tasks are
+	Victims uint32 `protobuf:"varint,9,opt,name=victims,proto3" json:"victims,omitempty"`
+	// If `task` is set: why no node takes it, each node counted once, as in `Finding.nodes`. Room is what is left once all tasks are
 	// gone that might be evicted; NOT_PREEMPTABLE: that would be enough, but the policy does not let all of them be evicted.
-	NodeCounts    []*NodeCount `protobuf:"bytes,11,rep,name=node_counts,json=nodeCounts,proto3" json:"node_counts,omitempty"`
+	Nodes         []*Cause `protobuf:"bytes,10,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanMiss) Reset() {
 	*x = PlanMiss{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1454,7 @@ func (x *PlanMiss) String() string {
 func (*PlanMiss) ProtoMessage() {}
 
 func (x *PlanMiss) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[10]
+	mi := &file_apportion_v1_explain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1467,7 @@ func (x *PlanMiss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanMiss.ProtoReflect.Descriptor instead.
 func (*PlanMiss) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PlanMiss) GetCheck() CheckKind {
@@ -1597,9 +1477,9 @@ func (x *PlanMiss) GetCheck() CheckKind {
 	return CheckKind_CHECK_KIND_UNSPECIFIED
 }
 
-func (x *PlanMiss) GetReasons() []*Reason {
+func (x *PlanMiss) GetCauses() []*Cause {
 	if x != nil {
-		return x.Reasons
+		return x.Causes
 	}
 	return nil
 }
@@ -1639,16 +1519,9 @@ func (x *PlanMiss) GetMissing() *Resource {
 	return nil
 }
 
-func (x *PlanMiss) GetProtections() []*Reason {
+func (x *PlanMiss) GetProtections() []*Cause {
 	if x != nil {
 		return x.Protections
-	}
-	return nil
-}
-
-func (x *PlanMiss) GetCounts() []uint32 {
-	if x != nil {
-		return x.Counts
 	}
 	return nil
 }
@@ -1660,9 +1533,9 @@ func (x *PlanMiss) GetVictims() uint32 {
 	return 0
 }
 
-func (x *PlanMiss) GetNodeCounts() []*NodeCount {
+func (x *PlanMiss) GetNodes() []*Cause {
 	if x != nil {
-		return x.NodeCounts
+		return x.Nodes
 	}
 	return nil
 }
@@ -1674,13 +1547,13 @@ type PendingGroup struct {
 	Verdict PendingVerdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
 	// The blocking check. Unspecified: none.
 	Check CheckKind `protobuf:"varint,2,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
-	// The first reason of that check, without its numbers. Absent: it has none.
-	Reason *Reason `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The first cause of that check, without its numbers. Absent: it has none.
+	Cause *Cause `protobuf:"bytes,3,opt,name=cause,proto3" json:"cause,omitempty"`
 	// Indices of the jobs, in order.
 	Jobs []uint32 `protobuf:"varint,4,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`
 	// The cause, as the end of a sentence that begins `12 `.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
-	// NODES: the reason excludes nodes that have enough left for a task of the jobs.
+	// NODES: the cause excludes nodes that have enough left for a task of the jobs.
 	Free          bool `protobuf:"varint,6,opt,name=free,proto3" json:"free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1688,7 +1561,7 @@ type PendingGroup struct {
 
 func (x *PendingGroup) Reset() {
 	*x = PendingGroup{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[11]
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1573,7 @@ func (x *PendingGroup) String() string {
 func (*PendingGroup) ProtoMessage() {}
 
 func (x *PendingGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[11]
+	mi := &file_apportion_v1_explain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1586,7 @@ func (x *PendingGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingGroup.ProtoReflect.Descriptor instead.
 func (*PendingGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PendingGroup) GetVerdict() PendingVerdict {
@@ -1730,9 +1603,9 @@ func (x *PendingGroup) GetCheck() CheckKind {
 	return CheckKind_CHECK_KIND_UNSPECIFIED
 }
 
-func (x *PendingGroup) GetReason() *Reason {
+func (x *PendingGroup) GetCause() *Cause {
 	if x != nil {
-		return x.Reason
+		return x.Cause
 	}
 	return nil
 }
@@ -1765,8 +1638,8 @@ type PendingKind struct {
 	Verdict PendingVerdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
 	// The blocking check, of its largest group if there are several. Unspecified: none.
 	Check CheckKind `protobuf:"varint,2,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
-	// The first reason of that check. Unspecified: it has none.
-	Code ReasonCode `protobuf:"varint,3,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
+	// The code of the first cause of that check. Unspecified: it has none.
+	Code CauseCode `protobuf:"varint,3,opt,name=code,proto3,enum=apportion.v1.CauseCode" json:"code,omitempty"`
 	// Positions of its groups in `ExplainAnswer.groups`, in order.
 	Groups []uint32 `protobuf:"varint,4,rep,packed,name=groups,proto3" json:"groups,omitempty"`
 	// Number of its jobs.
@@ -1783,7 +1656,7 @@ type PendingKind struct {
 
 func (x *PendingKind) Reset() {
 	*x = PendingKind{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[12]
+	mi := &file_apportion_v1_explain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1668,7 @@ func (x *PendingKind) String() string {
 func (*PendingKind) ProtoMessage() {}
 
 func (x *PendingKind) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[12]
+	mi := &file_apportion_v1_explain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1681,7 @@ func (x *PendingKind) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingKind.ProtoReflect.Descriptor instead.
 func (*PendingKind) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PendingKind) GetVerdict() PendingVerdict {
@@ -1825,11 +1698,11 @@ func (x *PendingKind) GetCheck() CheckKind {
 	return CheckKind_CHECK_KIND_UNSPECIFIED
 }
 
-func (x *PendingKind) GetCode() ReasonCode {
+func (x *PendingKind) GetCode() CauseCode {
 	if x != nil {
 		return x.Code
 	}
-	return ReasonCode_REASON_CODE_UNSPECIFIED
+	return CauseCode_CAUSE_CODE_UNSPECIFIED
 }
 
 func (x *PendingKind) GetGroups() []uint32 {
@@ -1886,7 +1759,7 @@ type PendingQueue struct {
 
 func (x *PendingQueue) Reset() {
 	*x = PendingQueue{}
-	mi := &file_apportion_v1_explain_proto_msgTypes[13]
+	mi := &file_apportion_v1_explain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +1771,7 @@ func (x *PendingQueue) String() string {
 func (*PendingQueue) ProtoMessage() {}
 
 func (x *PendingQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_explain_proto_msgTypes[13]
+	mi := &file_apportion_v1_explain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +1784,7 @@ func (x *PendingQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PendingQueue.ProtoReflect.Descriptor instead.
 func (*PendingQueue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_explain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PendingQueue) GetQueue() uint32 {
@@ -1953,7 +1826,7 @@ var File_apportion_v1_explain_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\n" +
-	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc3\x03\n" +
+	"\x1aapportion/v1/explain.proto\x12\fapportion.v1\x1a\x18apportion/v1/cause.proto\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xc3\x03\n" +
 	"\rExplainAnswer\x12-\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.apportion.v1.ExplanationR\x04jobs\x122\n" +
 	"\x06groups\x18\x02 \x03(\v2\x1a.apportion.v1.PendingGroupR\x06groups\x12\x1d\n" +
@@ -2045,36 +1918,22 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\vExpectedEnd\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x1a\n" +
-	"\bdeadline\x18\x03 \x01(\bR\bdeadline\"\x80\x04\n" +
+	"\bdeadline\x18\x03 \x01(\bR\bdeadline\"\xd6\x03\n" +
 	"\aFinding\x12-\n" +
 	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x124\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2\x1a.apportion.v1.CheckOutcomeR\aoutcome\x12.\n" +
-	"\areasons\x18\x03 \x03(\v2\x14.apportion.v1.ReasonR\areasons\x12\x16\n" +
-	"\x06counts\x18\x04 \x03(\rR\x06counts\x12\x17\n" +
-	"\x04task\x18\x05 \x01(\rH\x00R\x04task\x88\x01\x01\x12.\n" +
-	"\x06amount\x18\x06 \x01(\v2\x16.apportion.v1.ResourceR\x06amount\x125\n" +
-	"\tevictable\x18\a \x01(\v2\x17.apportion.v1.EvictableR\tevictable\x12&\n" +
-	"\x0ffirst_job_count\x18\b \x01(\rR\rfirstJobCount\x12\x1d\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x1a.apportion.v1.CheckOutcomeR\aoutcome\x12+\n" +
+	"\x06causes\x18\x03 \x03(\v2\x13.apportion.v1.CauseR\x06causes\x12\x17\n" +
+	"\x04task\x18\x04 \x01(\rH\x00R\x04task\x88\x01\x01\x12.\n" +
+	"\x06amount\x18\x05 \x01(\v2\x16.apportion.v1.ResourceR\x06amount\x125\n" +
+	"\tevictable\x18\x06 \x01(\v2\x17.apportion.v1.EvictableR\tevictable\x12&\n" +
+	"\x0ffirst_job_count\x18\a \x01(\rR\rfirstJobCount\x12\x1d\n" +
 	"\n" +
-	"first_jobs\x18\t \x03(\rR\tfirstJobs\x12\x12\n" +
-	"\x04text\x18\n" +
-	" \x01(\tR\x04text\x12*\n" +
-	"\x04miss\x18\v \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x128\n" +
-	"\vnode_counts\x18\f \x03(\v2\x17.apportion.v1.NodeCountR\n" +
-	"nodeCountsB\a\n" +
-	"\x05_task\"\xed\x01\n" +
-	"\tNodeCount\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\rR\x05count\x12,\n" +
-	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x1e\n" +
-	"\n" +
-	"dimensions\x18\x03 \x03(\rR\n" +
-	"dimensions\x12\x16\n" +
-	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x1d\n" +
-	"\n" +
-	"start_time\x18\x05 \x01(\x03R\tstartTime\x12\x19\n" +
-	"\bend_time\x18\x06 \x01(\x03R\aendTime\x12\x12\n" +
-	"\x04free\x18\a \x01(\rR\x04free\x12\x16\n" +
-	"\x06holder\x18\b \x01(\tR\x06holder\"\xd2\x01\n" +
+	"first_jobs\x18\b \x03(\rR\tfirstJobs\x12\x12\n" +
+	"\x04text\x18\t \x01(\tR\x04text\x12*\n" +
+	"\x04miss\x18\n" +
+	" \x01(\v2\x16.apportion.v1.PlanMissR\x04miss\x12)\n" +
+	"\x05nodes\x18\v \x03(\v2\x13.apportion.v1.CauseR\x05nodesB\a\n" +
+	"\x05_task\"\xd2\x01\n" +
 	"\tEvictable\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x14\n" +
 	"\x05tasks\x18\x02 \x03(\rR\x05tasks\x12\x16\n" +
@@ -2083,34 +1942,32 @@ const file_apportion_v1_explain_proto_rawDesc = "" +
 	"\town_queue\x18\x05 \x01(\bR\bownQueue\x12\x18\n" +
 	"\aplanned\x18\x06 \x01(\bR\aplanned\x12\x14\n" +
 	"\x05least\x18\a \x01(\bR\x05least\x12\x1c\n" +
-	"\treturning\x18\b \x01(\rR\treturning\"\xb1\x03\n" +
+	"\treturning\x18\b \x01(\rR\treturning\"\x86\x03\n" +
 	"\bPlanMiss\x12-\n" +
-	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12.\n" +
-	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\x12\x16\n" +
+	"\x05check\x18\x01 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12+\n" +
+	"\x06causes\x18\x02 \x03(\v2\x13.apportion.v1.CauseR\x06causes\x12\x16\n" +
 	"\x06placed\x18\x03 \x01(\rR\x06placed\x12\x14\n" +
 	"\x05tasks\x18\x04 \x01(\rR\x05tasks\x12\x17\n" +
 	"\x04task\x18\x05 \x01(\rH\x00R\x04task\x88\x01\x01\x12\x17\n" +
 	"\x04node\x18\x06 \x01(\rH\x01R\x04node\x88\x01\x01\x120\n" +
-	"\amissing\x18\a \x01(\v2\x16.apportion.v1.ResourceR\amissing\x126\n" +
-	"\vprotections\x18\b \x03(\v2\x14.apportion.v1.ReasonR\vprotections\x12\x16\n" +
-	"\x06counts\x18\t \x03(\rR\x06counts\x12\x18\n" +
-	"\avictims\x18\n" +
-	" \x01(\rR\avictims\x128\n" +
-	"\vnode_counts\x18\v \x03(\v2\x17.apportion.v1.NodeCountR\n" +
-	"nodeCountsB\a\n" +
+	"\amissing\x18\a \x01(\v2\x16.apportion.v1.ResourceR\amissing\x125\n" +
+	"\vprotections\x18\b \x03(\v2\x13.apportion.v1.CauseR\vprotections\x12\x18\n" +
+	"\avictims\x18\t \x01(\rR\avictims\x12)\n" +
+	"\x05nodes\x18\n" +
+	" \x03(\v2\x13.apportion.v1.CauseR\x05nodesB\a\n" +
 	"\x05_taskB\a\n" +
-	"\x05_node\"\xdf\x01\n" +
+	"\x05_node\"\xdc\x01\n" +
 	"\fPendingGroup\x126\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
-	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
-	"\x06reason\x18\x03 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\x12\x12\n" +
+	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12)\n" +
+	"\x05cause\x18\x03 \x01(\v2\x13.apportion.v1.CauseR\x05cause\x12\x12\n" +
 	"\x04jobs\x18\x04 \x03(\rR\x04jobs\x12\x12\n" +
 	"\x04text\x18\x05 \x01(\tR\x04text\x12\x12\n" +
-	"\x04free\x18\x06 \x01(\bR\x04free\"\xbe\x02\n" +
+	"\x04free\x18\x06 \x01(\bR\x04free\"\xbd\x02\n" +
 	"\vPendingKind\x126\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
-	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
-	"\x04code\x18\x03 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x16\n" +
+	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12+\n" +
+	"\x04code\x18\x03 \x01(\x0e2\x17.apportion.v1.CauseCodeR\x04code\x12\x16\n" +
 	"\x06groups\x18\x04 \x03(\rR\x06groups\x12\x1b\n" +
 	"\tjob_count\x18\x05 \x01(\rR\bjobCount\x12\x1d\n" +
 	"\n" +
@@ -2167,7 +2024,7 @@ func file_apportion_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_apportion_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_apportion_v1_explain_proto_goTypes = []any{
 	(ForecastOutcome)(0),       // 0: apportion.v1.ForecastOutcome
 	(PendingVerdict)(0),        // 1: apportion.v1.PendingVerdict
@@ -2181,62 +2038,60 @@ var file_apportion_v1_explain_proto_goTypes = []any{
 	(*Forecast)(nil),           // 9: apportion.v1.Forecast
 	(*ExpectedEnd)(nil),        // 10: apportion.v1.ExpectedEnd
 	(*Finding)(nil),            // 11: apportion.v1.Finding
-	(*NodeCount)(nil),          // 12: apportion.v1.NodeCount
-	(*Evictable)(nil),          // 13: apportion.v1.Evictable
-	(*PlanMiss)(nil),           // 14: apportion.v1.PlanMiss
-	(*PendingGroup)(nil),       // 15: apportion.v1.PendingGroup
-	(*PendingKind)(nil),        // 16: apportion.v1.PendingKind
-	(*PendingQueue)(nil),       // 17: apportion.v1.PendingQueue
-	(*LeftOut)(nil),            // 18: apportion.v1.LeftOut
-	(PlacementConstraint)(0),   // 19: apportion.v1.PlacementConstraint
-	(JobPhase)(0),              // 20: apportion.v1.JobPhase
-	(*KueueNomination)(nil),    // 21: apportion.v1.KueueNomination
-	(*Reason)(nil),             // 22: apportion.v1.Reason
-	(*Resource)(nil),           // 23: apportion.v1.Resource
-	(ReasonCode)(0),            // 24: apportion.v1.ReasonCode
+	(*Evictable)(nil),          // 12: apportion.v1.Evictable
+	(*PlanMiss)(nil),           // 13: apportion.v1.PlanMiss
+	(*PendingGroup)(nil),       // 14: apportion.v1.PendingGroup
+	(*PendingKind)(nil),        // 15: apportion.v1.PendingKind
+	(*PendingQueue)(nil),       // 16: apportion.v1.PendingQueue
+	(*LeftOut)(nil),            // 17: apportion.v1.LeftOut
+	(PlacementConstraint)(0),   // 18: apportion.v1.PlacementConstraint
+	(JobPhase)(0),              // 19: apportion.v1.JobPhase
+	(*KueueNomination)(nil),    // 20: apportion.v1.KueueNomination
+	(*Cause)(nil),              // 21: apportion.v1.Cause
+	(*Resource)(nil),           // 22: apportion.v1.Resource
+	(CauseCode)(0),             // 23: apportion.v1.CauseCode
 }
 var file_apportion_v1_explain_proto_depIdxs = []int32{
 	6,  // 0: apportion.v1.ExplainAnswer.jobs:type_name -> apportion.v1.Explanation
-	15, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
+	14, // 1: apportion.v1.ExplainAnswer.groups:type_name -> apportion.v1.PendingGroup
 	5,  // 2: apportion.v1.ExplainAnswer.left_outs:type_name -> apportion.v1.LeftOutExplanation
-	16, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
-	17, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
-	18, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
+	15, // 3: apportion.v1.ExplainAnswer.kinds:type_name -> apportion.v1.PendingKind
+	16, // 4: apportion.v1.ExplainAnswer.queues:type_name -> apportion.v1.PendingQueue
+	17, // 5: apportion.v1.LeftOutExplanation.left_out:type_name -> apportion.v1.LeftOut
 	1,  // 6: apportion.v1.Explanation.verdict:type_name -> apportion.v1.PendingVerdict
 	11, // 7: apportion.v1.Explanation.findings:type_name -> apportion.v1.Finding
-	19, // 8: apportion.v1.Explanation.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
-	20, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
+	18, // 8: apportion.v1.Explanation.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
+	19, // 9: apportion.v1.Explanation.phase:type_name -> apportion.v1.JobPhase
 	9,  // 10: apportion.v1.Explanation.forecast:type_name -> apportion.v1.Forecast
 	8,  // 11: apportion.v1.Explanation.memory:type_name -> apportion.v1.MemoryStanding
-	21, // 12: apportion.v1.Explanation.kueue:type_name -> apportion.v1.KueueNomination
+	20, // 12: apportion.v1.Explanation.kueue:type_name -> apportion.v1.KueueNomination
 	7,  // 13: apportion.v1.Explanation.reservation:type_name -> apportion.v1.Reservation
 	0,  // 14: apportion.v1.Forecast.outcome:type_name -> apportion.v1.ForecastOutcome
 	10, // 15: apportion.v1.Forecast.ends:type_name -> apportion.v1.ExpectedEnd
 	2,  // 16: apportion.v1.Finding.check:type_name -> apportion.v1.CheckKind
 	3,  // 17: apportion.v1.Finding.outcome:type_name -> apportion.v1.CheckOutcome
-	22, // 18: apportion.v1.Finding.reasons:type_name -> apportion.v1.Reason
-	23, // 19: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
-	13, // 20: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
-	14, // 21: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
-	12, // 22: apportion.v1.Finding.node_counts:type_name -> apportion.v1.NodeCount
-	24, // 23: apportion.v1.NodeCount.code:type_name -> apportion.v1.ReasonCode
-	2,  // 24: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
-	22, // 25: apportion.v1.PlanMiss.reasons:type_name -> apportion.v1.Reason
-	23, // 26: apportion.v1.PlanMiss.missing:type_name -> apportion.v1.Resource
-	22, // 27: apportion.v1.PlanMiss.protections:type_name -> apportion.v1.Reason
-	12, // 28: apportion.v1.PlanMiss.node_counts:type_name -> apportion.v1.NodeCount
-	1,  // 29: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 30: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
-	22, // 31: apportion.v1.PendingGroup.reason:type_name -> apportion.v1.Reason
-	1,  // 32: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
-	2,  // 33: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
-	24, // 34: apportion.v1.PendingKind.code:type_name -> apportion.v1.ReasonCode
-	17, // 35: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	21, // 18: apportion.v1.Finding.causes:type_name -> apportion.v1.Cause
+	22, // 19: apportion.v1.Finding.amount:type_name -> apportion.v1.Resource
+	12, // 20: apportion.v1.Finding.evictable:type_name -> apportion.v1.Evictable
+	13, // 21: apportion.v1.Finding.miss:type_name -> apportion.v1.PlanMiss
+	21, // 22: apportion.v1.Finding.nodes:type_name -> apportion.v1.Cause
+	2,  // 23: apportion.v1.PlanMiss.check:type_name -> apportion.v1.CheckKind
+	21, // 24: apportion.v1.PlanMiss.causes:type_name -> apportion.v1.Cause
+	22, // 25: apportion.v1.PlanMiss.missing:type_name -> apportion.v1.Resource
+	21, // 26: apportion.v1.PlanMiss.protections:type_name -> apportion.v1.Cause
+	21, // 27: apportion.v1.PlanMiss.nodes:type_name -> apportion.v1.Cause
+	1,  // 28: apportion.v1.PendingGroup.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 29: apportion.v1.PendingGroup.check:type_name -> apportion.v1.CheckKind
+	21, // 30: apportion.v1.PendingGroup.cause:type_name -> apportion.v1.Cause
+	1,  // 31: apportion.v1.PendingKind.verdict:type_name -> apportion.v1.PendingVerdict
+	2,  // 32: apportion.v1.PendingKind.check:type_name -> apportion.v1.CheckKind
+	23, // 33: apportion.v1.PendingKind.code:type_name -> apportion.v1.CauseCode
+	16, // 34: apportion.v1.PendingKind.queues:type_name -> apportion.v1.PendingQueue
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_explain_proto_init() }
@@ -2244,22 +2099,22 @@ func file_apportion_v1_explain_proto_init() {
 	if File_apportion_v1_explain_proto != nil {
 		return
 	}
+	file_apportion_v1_cause_proto_init()
 	file_apportion_v1_kueue_proto_init()
-	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	file_apportion_v1_explain_proto_msgTypes[2].OneofWrappers = []any{}
 	file_apportion_v1_explain_proto_msgTypes[3].OneofWrappers = []any{}
 	file_apportion_v1_explain_proto_msgTypes[4].OneofWrappers = []any{}
 	file_apportion_v1_explain_proto_msgTypes[7].OneofWrappers = []any{}
-	file_apportion_v1_explain_proto_msgTypes[10].OneofWrappers = []any{}
+	file_apportion_v1_explain_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_explain_proto_rawDesc), len(file_apportion_v1_explain_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   14,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

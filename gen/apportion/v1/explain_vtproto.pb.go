@@ -887,16 +887,16 @@ func (m *Finding) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.NodeCounts) > 0 {
-		for iNdEx := len(m.NodeCounts) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.NodeCounts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Nodes) > 0 {
+		for iNdEx := len(m.Nodes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Nodes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x62
+			dAtA[i] = 0x5a
 		}
 	}
 	if m.Miss != nil {
@@ -907,14 +907,14 @@ func (m *Finding) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x5a
+		dAtA[i] = 0x52
 	}
 	if len(m.Text) > 0 {
 		i -= len(m.Text)
 		copy(dAtA[i:], m.Text)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Text)))
 		i--
-		dAtA[i] = 0x52
+		dAtA[i] = 0x4a
 	}
 	if len(m.FirstJobs) > 0 {
 		var pksize2 int
@@ -934,12 +934,12 @@ func (m *Finding) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
 		i--
-		dAtA[i] = 0x4a
+		dAtA[i] = 0x42
 	}
 	if m.FirstJobCount != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FirstJobCount))
 		i--
-		dAtA[i] = 0x40
+		dAtA[i] = 0x38
 	}
 	if m.Evictable != nil {
 		size, err := m.Evictable.MarshalToSizedBufferVT(dAtA[:i])
@@ -949,7 +949,7 @@ func (m *Finding) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x3a
+		dAtA[i] = 0x32
 	}
 	if m.Amount != nil {
 		size, err := m.Amount.MarshalToSizedBufferVT(dAtA[:i])
@@ -959,36 +959,16 @@ func (m *Finding) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= size
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 		i--
-		dAtA[i] = 0x32
+		dAtA[i] = 0x2a
 	}
 	if m.Task != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.Task))
 		i--
-		dAtA[i] = 0x28
+		dAtA[i] = 0x20
 	}
-	if len(m.Counts) > 0 {
-		var pksize4 int
-		for _, num := range m.Counts {
-			pksize4 += protohelpers.SizeOfVarint(uint64(num))
-		}
-		i -= pksize4
-		j3 := i
-		for _, num := range m.Counts {
-			for num >= 1<<7 {
-				dAtA[j3] = uint8(uint64(num)&0x7f | 0x80)
-				num >>= 7
-				j3++
-			}
-			dAtA[j3] = uint8(num)
-			j3++
-		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize4))
-		i--
-		dAtA[i] = 0x22
-	}
-	if len(m.Reasons) > 0 {
-		for iNdEx := len(m.Reasons) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Reasons[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Causes) > 0 {
+		for iNdEx := len(m.Causes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Causes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1005,98 +985,6 @@ func (m *Finding) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	}
 	if m.Check != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Check))
-		i--
-		dAtA[i] = 0x8
-	}
-	return len(dAtA) - i, nil
-}
-
-func (m *NodeCount) MarshalVT() (dAtA []byte, err error) {
-	if m == nil {
-		return nil, nil
-	}
-	size := m.SizeVT()
-	dAtA = make([]byte, size)
-	n, err := m.MarshalToSizedBufferVT(dAtA[:size])
-	if err != nil {
-		return nil, err
-	}
-	return dAtA[:n], nil
-}
-
-func (m *NodeCount) MarshalToVT(dAtA []byte) (int, error) {
-	size := m.SizeVT()
-	return m.MarshalToSizedBufferVT(dAtA[:size])
-}
-
-func (m *NodeCount) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
-	if m == nil {
-		return 0, nil
-	}
-	i := len(dAtA)
-	_ = i
-	var l int
-	_ = l
-	if m.unknownFields != nil {
-		i -= len(m.unknownFields)
-		copy(dAtA[i:], m.unknownFields)
-	}
-	if len(m.Holder) > 0 {
-		i -= len(m.Holder)
-		copy(dAtA[i:], m.Holder)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Holder)))
-		i--
-		dAtA[i] = 0x42
-	}
-	if m.Free != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Free))
-		i--
-		dAtA[i] = 0x38
-	}
-	if m.EndTime != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.EndTime))
-		i--
-		dAtA[i] = 0x30
-	}
-	if m.StartTime != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartTime))
-		i--
-		dAtA[i] = 0x28
-	}
-	if len(m.Detail) > 0 {
-		i -= len(m.Detail)
-		copy(dAtA[i:], m.Detail)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Detail)))
-		i--
-		dAtA[i] = 0x22
-	}
-	if len(m.Dimensions) > 0 {
-		var pksize2 int
-		for _, num := range m.Dimensions {
-			pksize2 += protohelpers.SizeOfVarint(uint64(num))
-		}
-		i -= pksize2
-		j1 := i
-		for _, num := range m.Dimensions {
-			for num >= 1<<7 {
-				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
-				num >>= 7
-				j1++
-			}
-			dAtA[j1] = uint8(num)
-			j1++
-		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
-		i--
-		dAtA[i] = 0x1a
-	}
-	if m.Code != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Code))
-		i--
-		dAtA[i] = 0x10
-	}
-	if m.Count != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Count))
 		i--
 		dAtA[i] = 0x8
 	}
@@ -1256,42 +1144,22 @@ func (m *PlanMiss) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if len(m.NodeCounts) > 0 {
-		for iNdEx := len(m.NodeCounts) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.NodeCounts[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Nodes) > 0 {
+		for iNdEx := len(m.Nodes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Nodes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
 			i -= size
 			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
 			i--
-			dAtA[i] = 0x5a
+			dAtA[i] = 0x52
 		}
 	}
 	if m.Victims != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Victims))
 		i--
-		dAtA[i] = 0x50
-	}
-	if len(m.Counts) > 0 {
-		var pksize2 int
-		for _, num := range m.Counts {
-			pksize2 += protohelpers.SizeOfVarint(uint64(num))
-		}
-		i -= pksize2
-		j1 := i
-		for _, num := range m.Counts {
-			for num >= 1<<7 {
-				dAtA[j1] = uint8(uint64(num)&0x7f | 0x80)
-				num >>= 7
-				j1++
-			}
-			dAtA[j1] = uint8(num)
-			j1++
-		}
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(pksize2))
-		i--
-		dAtA[i] = 0x4a
+		dAtA[i] = 0x48
 	}
 	if len(m.Protections) > 0 {
 		for iNdEx := len(m.Protections) - 1; iNdEx >= 0; iNdEx-- {
@@ -1335,9 +1203,9 @@ func (m *PlanMiss) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x18
 	}
-	if len(m.Reasons) > 0 {
-		for iNdEx := len(m.Reasons) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Reasons[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Causes) > 0 {
+		for iNdEx := len(m.Causes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Causes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -1422,8 +1290,8 @@ func (m *PendingGroup) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x22
 	}
-	if m.Reason != nil {
-		size, err := m.Reason.MarshalToSizedBufferVT(dAtA[:i])
+	if m.Cause != nil {
+		size, err := m.Cause.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
 			return 0, err
 		}
@@ -1955,18 +1823,11 @@ func (m *Finding) SizeVT() (n int) {
 	if m.Outcome != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Outcome))
 	}
-	if len(m.Reasons) > 0 {
-		for _, e := range m.Reasons {
+	if len(m.Causes) > 0 {
+		for _, e := range m.Causes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
-	}
-	if len(m.Counts) > 0 {
-		l = 0
-		for _, e := range m.Counts {
-			l += protohelpers.SizeOfVarint(uint64(e))
-		}
-		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
 	}
 	if m.Task != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.Task))
@@ -1997,51 +1858,11 @@ func (m *Finding) SizeVT() (n int) {
 		l = m.Miss.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
-	if len(m.NodeCounts) > 0 {
-		for _, e := range m.NodeCounts {
+	if len(m.Nodes) > 0 {
+		for _, e := range m.Nodes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
-	}
-	n += len(m.unknownFields)
-	return n
-}
-
-func (m *NodeCount) SizeVT() (n int) {
-	if m == nil {
-		return 0
-	}
-	var l int
-	_ = l
-	if m.Count != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Count))
-	}
-	if m.Code != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Code))
-	}
-	if len(m.Dimensions) > 0 {
-		l = 0
-		for _, e := range m.Dimensions {
-			l += protohelpers.SizeOfVarint(uint64(e))
-		}
-		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
-	}
-	l = len(m.Detail)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.StartTime != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartTime))
-	}
-	if m.EndTime != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.EndTime))
-	}
-	if m.Free != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Free))
-	}
-	l = len(m.Holder)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2098,8 +1919,8 @@ func (m *PlanMiss) SizeVT() (n int) {
 	if m.Check != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Check))
 	}
-	if len(m.Reasons) > 0 {
-		for _, e := range m.Reasons {
+	if len(m.Causes) > 0 {
+		for _, e := range m.Causes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -2126,18 +1947,11 @@ func (m *PlanMiss) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
-	if len(m.Counts) > 0 {
-		l = 0
-		for _, e := range m.Counts {
-			l += protohelpers.SizeOfVarint(uint64(e))
-		}
-		n += 1 + protohelpers.SizeOfVarint(uint64(l)) + l
-	}
 	if m.Victims != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Victims))
 	}
-	if len(m.NodeCounts) > 0 {
-		for _, e := range m.NodeCounts {
+	if len(m.Nodes) > 0 {
+		for _, e := range m.Nodes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
@@ -2158,8 +1972,8 @@ func (m *PendingGroup) SizeVT() (n int) {
 	if m.Check != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Check))
 	}
-	if m.Reason != nil {
-		l = m.Reason.SizeVT()
+	if m.Cause != nil {
+		l = m.Cause.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	if len(m.Jobs) > 0 {

@@ -304,7 +304,7 @@ type RemediesAnswer struct {
 	// The first check that blocks the job, or leaves open whether it runs. Unspecified: there is none.
 	Check CheckKind `protobuf:"varint,4,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
 	// The reasons of that check, with the compared numbers. Empty for NODES.
-	Reasons []*Reason `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Causes []*Cause `protobuf:"bytes,5,rep,name=causes,proto3" json:"causes,omitempty"`
 	// The remedies: those of a job, then of its queue, of nodes, of two kinds, ends of jobs, evictions, waiting, and other nodes.
 	Remedies []*Remedy `protobuf:"bytes,6,rep,name=remedies,proto3" json:"remedies,omitempty"`
 	// The kinds that were not tried, or not completely, in this order. A kind that is in neither list was tried and does not help.
@@ -380,9 +380,9 @@ func (x *RemediesAnswer) GetCheck() CheckKind {
 	return CheckKind_CHECK_KIND_UNSPECIFIED
 }
 
-func (x *RemediesAnswer) GetReasons() []*Reason {
+func (x *RemediesAnswer) GetCauses() []*Cause {
 	if x != nil {
-		return x.Reasons
+		return x.Causes
 	}
 	return nil
 }
@@ -736,13 +736,13 @@ var File_apportion_v1_remedy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_remedy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x17apportion/v1/edit.proto\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x19apportion/v1/reason.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xf3\x03\n" +
+	"\x19apportion/v1/remedy.proto\x12\fapportion.v1\x1a\x18apportion/v1/cause.proto\x1a\x17apportion/v1/edit.proto\x1a\x1aapportion/v1/explain.proto\x1a\x18apportion/v1/kueue.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xf0\x03\n" +
 	"\x0eRemediesAnswer\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\rR\x03job\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x125\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2\x1b.apportion.v1.RemedyOutcomeR\aoutcome\x12-\n" +
-	"\x05check\x18\x04 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12.\n" +
-	"\areasons\x18\x05 \x03(\v2\x14.apportion.v1.ReasonR\areasons\x120\n" +
+	"\x05check\x18\x04 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12+\n" +
+	"\x06causes\x18\x05 \x03(\v2\x13.apportion.v1.CauseR\x06causes\x120\n" +
 	"\bremedies\x18\x06 \x03(\v2\x14.apportion.v1.RemedyR\bremedies\x12@\n" +
 	"\runtried_kinds\x18\a \x03(\v2\x1b.apportion.v1.UntriedRemedyR\funtriedKinds\x12\x14\n" +
 	"\x05tries\x18\b \x01(\rR\x05tries\x12\x12\n" +
@@ -831,7 +831,7 @@ var file_apportion_v1_remedy_proto_goTypes = []any{
 	(*QueueLoss)(nil),        // 6: apportion.v1.QueueLoss
 	(*UntriedRemedy)(nil),    // 7: apportion.v1.UntriedRemedy
 	(CheckKind)(0),           // 8: apportion.v1.CheckKind
-	(*Reason)(nil),           // 9: apportion.v1.Reason
+	(*Cause)(nil),            // 9: apportion.v1.Cause
 	(PlacementConstraint)(0), // 10: apportion.v1.PlacementConstraint
 	(*KueueNomination)(nil),  // 11: apportion.v1.KueueNomination
 	(*Edit)(nil),             // 12: apportion.v1.Edit
@@ -841,7 +841,7 @@ var file_apportion_v1_remedy_proto_goTypes = []any{
 var file_apportion_v1_remedy_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.RemediesAnswer.outcome:type_name -> apportion.v1.RemedyOutcome
 	8,  // 1: apportion.v1.RemediesAnswer.check:type_name -> apportion.v1.CheckKind
-	9,  // 2: apportion.v1.RemediesAnswer.reasons:type_name -> apportion.v1.Reason
+	9,  // 2: apportion.v1.RemediesAnswer.causes:type_name -> apportion.v1.Cause
 	5,  // 3: apportion.v1.RemediesAnswer.remedies:type_name -> apportion.v1.Remedy
 	7,  // 4: apportion.v1.RemediesAnswer.untried_kinds:type_name -> apportion.v1.UntriedRemedy
 	10, // 5: apportion.v1.RemediesAnswer.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
@@ -870,10 +870,10 @@ func file_apportion_v1_remedy_proto_init() {
 	if File_apportion_v1_remedy_proto != nil {
 		return
 	}
+	file_apportion_v1_cause_proto_init()
 	file_apportion_v1_edit_proto_init()
 	file_apportion_v1_explain_proto_init()
 	file_apportion_v1_kueue_proto_init()
-	file_apportion_v1_reason_proto_init()
 	file_apportion_v1_resource_proto_init()
 	file_apportion_v1_snapshot_proto_init()
 	type x struct{}

@@ -113,9 +113,9 @@ func (m *RemediesAnswer) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x32
 		}
 	}
-	if len(m.Reasons) > 0 {
-		for iNdEx := len(m.Reasons) - 1; iNdEx >= 0; iNdEx-- {
-			size, err := m.Reasons[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+	if len(m.Causes) > 0 {
+		for iNdEx := len(m.Causes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Causes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
 			if err != nil {
 				return 0, err
 			}
@@ -431,8 +431,8 @@ func (m *RemediesAnswer) SizeVT() (n int) {
 	if m.Check != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Check))
 	}
-	if len(m.Reasons) > 0 {
-		for _, e := range m.Reasons {
+	if len(m.Causes) > 0 {
+		for _, e := range m.Causes {
 			l = e.SizeVT()
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}

@@ -445,8 +445,8 @@ type CauseInterval struct {
 	Verdict v1.PendingVerdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=apportion.v1.PendingVerdict" json:"verdict,omitempty"`
 	// The check that blocked. CHECK_KIND_UNSPECIFIED: none did.
 	Check v1.CheckKind `protobuf:"varint,2,opt,name=check,proto3,enum=apportion.v1.CheckKind" json:"check,omitempty"`
-	// The first reason. REASON_CODE_UNSPECIFIED: there is none.
-	Code v1.ReasonCode `protobuf:"varint,3,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
+	// The first reason. CAUSE_CODE_UNSPECIFIED: there is none.
+	Code v1.CauseCode `protobuf:"varint,3,opt,name=code,proto3,enum=apportion.v1.CauseCode" json:"code,omitempty"`
 	// Name of the queue that the reason is about. Empty: it is about none, or the caller may not see it.
 	Queue string `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Name of the resource that the reason is about. Empty: it is about none.
@@ -511,11 +511,11 @@ func (x *CauseInterval) GetCheck() v1.CheckKind {
 	return v1.CheckKind(0)
 }
 
-func (x *CauseInterval) GetCode() v1.ReasonCode {
+func (x *CauseInterval) GetCode() v1.CauseCode {
 	if x != nil {
 		return x.Code
 	}
-	return v1.ReasonCode(0)
+	return v1.CauseCode(0)
 }
 
 func (x *CauseInterval) GetQueue() string {
@@ -824,7 +824,7 @@ var File_apportion_v1alpha1_history_proto protoreflect.FileDescriptor
 
 const file_apportion_v1alpha1_history_proto_rawDesc = "" +
 	"\n" +
-	" apportion/v1alpha1/history.proto\x12\x12apportion.v1alpha1\x1a\x1aapportion/v1/explain.proto\x1a\x19apportion/v1/reason.proto\"m\n" +
+	" apportion/v1alpha1/history.proto\x12\x12apportion.v1alpha1\x1a\x18apportion/v1/cause.proto\x1a\x1aapportion/v1/explain.proto\"m\n" +
 	"\x11GetHistoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04jobs\x18\x02 \x03(\tR\x04jobs\x12\x16\n" +
@@ -856,11 +856,11 @@ const file_apportion_v1alpha1_history_proto_rawDesc = "" +
 	"\x05state\x18\x04 \x01(\x0e2\x1d.apportion.v1alpha1.WaitStateR\x05state\x12\x14\n" +
 	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x14\n" +
 	"\x05ended\x18\x06 \x01(\x03R\x05ended\x12?\n" +
-	"\tintervals\x18\a \x03(\v2!.apportion.v1alpha1.CauseIntervalR\tintervals\"\xee\x02\n" +
+	"\tintervals\x18\a \x03(\v2!.apportion.v1alpha1.CauseIntervalR\tintervals\"\xed\x02\n" +
 	"\rCauseInterval\x126\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1c.apportion.v1.PendingVerdictR\averdict\x12-\n" +
-	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12,\n" +
-	"\x04code\x18\x03 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x14\n" +
+	"\x05check\x18\x02 \x01(\x0e2\x17.apportion.v1.CheckKindR\x05check\x12+\n" +
+	"\x04code\x18\x03 \x01(\x0e2\x17.apportion.v1.CauseCodeR\x04code\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x1a\n" +
 	"\bresource\x18\x05 \x01(\tR\bresource\x12\x1d\n" +
 	"\n" +
@@ -925,7 +925,7 @@ var file_apportion_v1alpha1_history_proto_goTypes = []any{
 	(*QueueAmount)(nil),        // 8: apportion.v1alpha1.QueueAmount
 	(v1.PendingVerdict)(0),     // 9: apportion.v1.PendingVerdict
 	(v1.CheckKind)(0),          // 10: apportion.v1.CheckKind
-	(v1.ReasonCode)(0),         // 11: apportion.v1.ReasonCode
+	(v1.CauseCode)(0),          // 11: apportion.v1.CauseCode
 }
 var file_apportion_v1alpha1_history_proto_depIdxs = []int32{
 	3,  // 0: apportion.v1alpha1.GetHistoryResponse.gaps:type_name -> apportion.v1alpha1.HistoryGap
@@ -935,7 +935,7 @@ var file_apportion_v1alpha1_history_proto_depIdxs = []int32{
 	5,  // 4: apportion.v1alpha1.JobHistory.intervals:type_name -> apportion.v1alpha1.CauseInterval
 	9,  // 5: apportion.v1alpha1.CauseInterval.verdict:type_name -> apportion.v1.PendingVerdict
 	10, // 6: apportion.v1alpha1.CauseInterval.check:type_name -> apportion.v1.CheckKind
-	11, // 7: apportion.v1alpha1.CauseInterval.code:type_name -> apportion.v1.ReasonCode
+	11, // 7: apportion.v1alpha1.CauseInterval.code:type_name -> apportion.v1.CauseCode
 	7,  // 8: apportion.v1alpha1.QueueHistory.samples:type_name -> apportion.v1alpha1.QueueSample
 	8,  // 9: apportion.v1alpha1.QueueSample.amounts:type_name -> apportion.v1alpha1.QueueAmount
 	10, // [10:10] is the sub-list for method output_type

@@ -8,7 +8,7 @@ export type * from "../../gen/apportion/v1alpha1/history_pb.ts";
 export type * from "../../gen/apportion/v1alpha1/ledger_pb.ts";
 export type * from "../../gen/apportion/v1/plan_pb.ts";
 export type * from "../../gen/apportion/v1/policy_pb.ts";
-export type * from "../../gen/apportion/v1/reason_pb.ts";
+export type * from "../../gen/apportion/v1/cause_pb.ts";
 export type * from "../../gen/apportion/v1/remedy_pb.ts";
 export type * from "../../gen/apportion/v1/resource_pb.ts";
 export type * from "../../gen/apportion/v1/service_pb.ts";

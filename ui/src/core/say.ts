@@ -21,6 +21,6 @@ export const are = (n: number, noun: string): string => `${count(n, noun)} ${n =
 // fares says in a few words how a job fares.
 export function fares(e: ExplanationJson): string {
   const blocking = e.blocking === undefined ? undefined : e.findings?.[e.blocking];
-  if (blocking?.nodeCounts?.[0]?.free) return say("waitsForNode");
+  if (blocking?.nodes?.[0]?.free) return say("waitsForNode");
   return (e.verdict === "PENDING_VERDICT_BLOCKED" ? word(blocking?.check) : undefined) ?? word(e.verdict) ?? say("PENDING_VERDICT_BLOCKED");
 }

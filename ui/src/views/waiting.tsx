@@ -82,8 +82,8 @@ export function WaitingView() {
   );
 }
 
-// shortOf returns the resource of the first reason of the check that blocks.
-const shortOf = (e: ExplanationJson): number | undefined => (e.blocking === undefined ? undefined : e.findings?.[e.blocking]?.reasons?.[0]?.dimension);
+// shortOf returns the resource of the first cause of the check that blocks.
+const shortOf = (e: ExplanationJson): number | undefined => (e.blocking === undefined ? undefined : e.findings?.[e.blocking]?.causes?.[0]?.dimensions?.[0]);
 
 // Choice filters by one value, which the address contains.
 function Choice({ label, part, values }: { label: string; part: string; values: readonly string[] }) {

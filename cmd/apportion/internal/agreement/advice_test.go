@@ -107,7 +107,7 @@ func (j *job) giveBack(index uint32, by *apportionv1.Finding, back map[bound]flo
 	s := proto.CloneOf(j.snapshot)
 	left := map[bound]float64{}
 	for to, x := range back {
-		if reason := by.GetReasons()[0]; to.queue == "" && reason.Queue != nil {
+		if reason := by.GetCauses()[0]; to.queue == "" && reason.Queue != nil {
 			to.queue = s.GetQueues()[reason.GetQueue()].GetName()
 		}
 		left[to] = x
@@ -160,8 +160,8 @@ func (j *job) within(queue, of string) bool {
 
 // residue reports whether a bound is exceeded by less than the smallest amount that advice names. What a queue deserves under proportion
 // follows what its jobs ask for, and the rounds that divide the cluster end with a remainder.
-func residue(r *apportionv1.Reason) bool {
-	return r.GetCode() == apportionv1.ReasonCode_REASON_CODE_ABOVE_DESERVED && r.GetPlugin() == "proportion" &&
+func residue(r *apportionv1.Cause) bool {
+	return r.GetCode() == apportionv1.CauseCode_CAUSE_CODE_ABOVE_DESERVED && r.GetPlugin() == "proportion" &&
 		r.GetHave()+r.GetNeed()-r.GetLimit() < 1
 }
 
@@ -173,11 +173,11 @@ func (j *job) obeyed(how string, by *apportionv1.Finding, s *apportionv1.Snapsho
 		// Advice about one task says nothing about others, or all together.
 		return
 	}
-	for _, was := range by.GetReasons() {
-		for _, is := range now.GetReasons() {
-			if is.Dimension != nil && is.GetCode() == was.GetCode() && is.GetQueue() == was.GetQueue() &&
-				is.GetDimension() == was.GetDimension() && !residue(is) {
-				j.contradicts("the job "+how+", and is held back by the same bound: "+strings.TrimPrefix(is.GetCode().String(), "REASON_CODE_"),
+	for _, was := range by.GetCauses() {
+		for _, is := range now.GetCauses() {
+			if len(is.GetDimensions()) > 0 && is.GetCode() == was.GetCode() && is.GetQueue() == was.GetQueue() &&
+				slices.Equal(is.GetDimensions(), was.GetDimensions()) && !residue(is) {
+				j.contradicts("the job "+how+", and is held back by the same bound: "+strings.TrimPrefix(is.GetCode().String(), "CAUSE_CODE_"),
 					"%s | %s | %v", j.explained.GetText(), after.GetText(), told)
 				return
 			}

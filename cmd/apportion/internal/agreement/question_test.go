@@ -438,7 +438,7 @@ func (j *job) count() {
 	if int(j.explained.GetWaitingTasks()) != pending || int(j.explained.GetGatedTasks()) != gated {
 		j.contradicts("waiting or gated tasks are miscounted", "%d, %d: %s", pending, gated, j.explained.GetText())
 	}
-	protected := map[apportionv1.ReasonCode]int{}
+	protected := map[apportionv1.CauseCode]int{}
 	closed := map[string]bool{}
 	for _, queue := range j.snapshot.GetQueues() {
 		closed[queue.GetName()] = queue.Reclaimable != nil && !queue.GetReclaimable()
@@ -450,10 +450,10 @@ func (j *job) count() {
 				continue
 			}
 			if other.GetQueue() != own && closed[other.GetQueue()] {
-				protected[apportionv1.ReasonCode_REASON_CODE_QUEUE_NOT_RECLAIMABLE]++
+				protected[apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_RECLAIMABLE]++
 			}
 			if task.GetDetail().Preemptable != nil && !task.GetDetail().GetPreemptable() {
-				protected[apportionv1.ReasonCode_REASON_CODE_NOT_PREEMPTABLE]++
+				protected[apportionv1.CauseCode_CAUSE_CODE_NOT_PREEMPTABLE]++
 			}
 		}
 	}
@@ -465,13 +465,13 @@ func (j *job) count() {
 	}
 	for _, f := range j.explained.GetFindings() {
 		nodes := 0
-		for i, count := range f.GetCounts() {
-			code := f.GetReasons()[i].GetCode()
+		for i, cause := range f.GetCauses() {
+			code, count := cause.GetCode(), cause.GetCount()
 			most, known := protected[code]
 			switch {
-			case f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES && code == apportionv1.ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE:
+			case f.GetCheck() == apportionv1.CheckKind_CHECK_KIND_NODES && code == apportionv1.CauseCode_CAUSE_CODE_NODE_UNSCHEDULABLE:
 				// Nodes that a plugin refuses are counted with its reason.
-				byPlugin := slices.ContainsFunc(f.GetReasons(), func(r *apportionv1.Reason) bool { return r.GetPlugin() != "" })
+				byPlugin := slices.ContainsFunc(f.GetCauses(), func(r *apportionv1.Cause) bool { return r.GetPlugin() != "" })
 				if int(count) > unschedulable || int(count) < unschedulable && !byPlugin {
 					j.contradicts("unschedulable nodes are miscounted", "%d: %s", unschedulable, f.GetText())
 				}

@@ -71,7 +71,7 @@ func (o *outcome) queues(a *apportionv1.SharesAnswer) {
 	}
 	for _, s := range a.GetStandings() {
 		q := o.Queues[o.names.Queue(s.GetQueue())]
-		q.Overused, q.Why = s.GetOverused(), text.Reasons(o.names, s.GetReasons())
+		q.Overused, q.Why = s.GetOverused(), text.Reasons(o.names, s.GetCauses())
 		if s.Rank != nil {
 			q.Rank = int(s.GetRank()) + 1
 		}

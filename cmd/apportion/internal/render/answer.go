@@ -182,9 +182,9 @@ func (p *Printer) Nodes(answer *apportionv1.NodesAnswer) {
 	plugins := len(headings) - 4
 	table := p.NewTable(append(headings, "WHY")...)
 	for _, row := range answer.GetTasks() {
-		why := make(map[uint32]string, len(row.GetUnfitNodes()))
-		for _, unfit := range row.GetUnfitNodes() {
-			why[unfit.GetNode()] = text.Reason(p.Names, unfit.GetReason())
+		why := make(map[uint32]string, len(row.GetCauses()))
+		for _, unfit := range row.GetCauses() {
+			why[unfit.GetNode()] = text.Reason(p.Names, unfit)
 		}
 		task := p.Snapshot.TaskName(row.GetTask())
 		for i, node := range row.GetNodes() {

@@ -48,20 +48,21 @@ func (p *Printer) Findings(e *apportionv1.Explanation) {
 // limitingBudgets says which hard budgets lower the limits that hold a job back.
 func (p *Printer) limitingBudgets(e *apportionv1.Explanation) (budgets []string) {
 	for _, f := range e.GetFindings() {
-		for _, r := range f.GetReasons() {
-			if r.GetCode() != apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT || r.Queue == nil ||
+		for _, r := range f.GetCauses() {
+			if r.GetCode() != apportionv1.CauseCode_CAUSE_CODE_ABOVE_LIMIT || r.Queue == nil || len(r.GetDimensions()) == 0 ||
 				int(r.GetQueue()) >= len(p.Snapshot.GetQueues()) {
 				continue
 			}
 			queue := p.Snapshot.GetQueues()[r.GetQueue()]
-			left, stated := lookup.Left(queue.GetBudget(), r.GetDimension())
-			capability := slices.Index(queue.GetCapability().GetDimensions(), r.GetDimension())
+			dimension := r.GetDimensions()[0]
+			left, stated := lookup.Left(queue.GetBudget(), dimension)
+			capability := slices.Index(queue.GetCapability().GetDimensions(), dimension)
 			if !stated || queue.GetBudget().GetKind() != apportionv1.BudgetKind_BUDGET_KIND_HARD ||
 				capability >= 0 && queue.GetCapability().GetAmounts()[capability] <= r.GetLimit() {
 				continue
 			}
 			said := fmt.Sprintf("queue %s has a hard budget of %s, of which %s is left: that is what limits it",
-				p.Names.Queue(r.GetQueue()), p.Names.Dimension(r.GetDimension()), finePercent(left))
+				p.Names.Queue(r.GetQueue()), p.Names.Dimension(dimension), finePercent(left))
 			if !slices.Contains(budgets, said) {
 				budgets = append(budgets, said)
 			}
@@ -95,7 +96,7 @@ func (p *Printer) QueueShares(answer *apportionv1.SharesAnswer) {
 		switch {
 		case ofKueue(plugin):
 			p.kueue(plugin)
-		case len(plugin.GetQueues()) > 0 || len(plugin.GetHierarchyReasons()) > 0:
+		case len(plugin.GetQueues()) > 0 || len(plugin.GetHierarchyCauses()) > 0:
 			p.plugin(answer, plugin)
 		}
 	}
@@ -159,7 +160,7 @@ func (p *Printer) Remedies(a *apportionv1.RemediesAnswer) { p.RemediesWith(a, ni
 // tried. With parts it shows the parts of the objects that change.
 func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]objects.Patch, parts bool) {
 	none := a.GetOutcome() == apportionv1.RemedyOutcome_REMEDY_OUTCOME_NONE
-	if reasons := text.Reasons(p.Names, a.GetReasons()); reasons != "" && (len(a.GetRemedies()) > 0 || none) {
+	if reasons := text.Reasons(p.Names, a.GetCauses()); reasons != "" && (len(a.GetRemedies()) > 0 || none) {
 		p.Text("", visible.Text(p.Snapshot.JobName(a.GetJob()))+" waits: "+reasons+".")
 		p.Line("")
 	}
@@ -176,7 +177,7 @@ func (p *Printer) RemediesWith(a *apportionv1.RemediesAnswer, changes [][]object
 		paint = Bad
 	}
 	short := &apportionv1.RemediesAnswer{
-		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Reasons: a.GetReasons(),
+		Job: a.GetJob(), Outcome: a.GetOutcome(), Check: a.GetCheck(), Causes: a.GetCauses(),
 		UnjudgedConstraints: a.GetUnjudgedConstraints(),
 		Kueue:               a.GetKueue(),
 	}

@@ -127,7 +127,7 @@ func (p *Printer) Vote(vote apportionv1.Vote) string {
 }
 
 // Reasons says reasons in words.
-func (p *Printer) Reasons(reasons []*apportionv1.Reason) string {
+func (p *Printer) Reasons(reasons []*apportionv1.Cause) string {
 	return text.Reasons(p.Names, reasons)
 }
 

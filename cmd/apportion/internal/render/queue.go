@@ -91,7 +91,7 @@ func (p *Printer) standing(index uint32, shares *apportionv1.SharesAnswer) strin
 			continue
 		}
 		if s.GetOverused() {
-			return "It is " + text.Say("notServed") + ": " + p.Reasons(s.GetReasons()) + "."
+			return "It is " + text.Say("notServed") + ": " + p.Reasons(s.GetCauses()) + "."
 		}
 		if s.Rank != nil {
 			return "It is " + text.Rank(s.GetRank()) + "."

@@ -21,7 +21,7 @@ import (
 func (p *Printer) Shares(answer *apportionv1.SharesAnswer) {
 	first := true
 	for _, plugin := range answer.GetPlugins() {
-		if len(plugin.GetQueues()) == 0 && len(plugin.GetHierarchyReasons()) == 0 {
+		if len(plugin.GetQueues()) == 0 && len(plugin.GetHierarchyCauses()) == 0 {
 			continue
 		}
 		if !first {
@@ -47,8 +47,8 @@ func (p *Printer) Shares(answer *apportionv1.SharesAnswer) {
 
 // plugin shows the queues of one plugin: one row for each dimension that matters.
 func (p *Printer) plugin(answer *apportionv1.SharesAnswer, plugin *apportionv1.PluginShares) {
-	if len(plugin.GetHierarchyReasons()) > 0 {
-		p.Line("%s: %s", plugin.GetPlugin(), p.Paint(Bad, p.Reasons(plugin.GetHierarchyReasons())))
+	if len(plugin.GetHierarchyCauses()) > 0 {
+		p.Line("%s: %s", plugin.GetPlugin(), p.Paint(Bad, p.Reasons(plugin.GetHierarchyCauses())))
 	}
 	var dominant []uint32
 	var resources []*apportionv1.Resource
@@ -160,13 +160,13 @@ func (p *Printer) standings(standings []*apportionv1.QueueStanding) {
 	}
 	for _, s := range standings {
 		if s.GetOverused() {
-			p.Wrapped("%s: %s", p.Paint(Bad, "not served"), p.why(s.GetReasons(), p.Names.Queue(s.GetQueue())+" is overused"))
+			p.Wrapped("%s: %s", p.Paint(Bad, "not served"), p.why(s.GetCauses(), p.Names.Queue(s.GetQueue())+" is overused"))
 		}
 	}
 }
 
 // why says reasons in words, or the fallback if there are none.
-func (p *Printer) why(reasons []*apportionv1.Reason, fallback string) string {
+func (p *Printer) why(reasons []*apportionv1.Cause, fallback string) string {
 	if len(reasons) == 0 {
 		return fallback
 	}

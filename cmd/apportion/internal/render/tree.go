@@ -18,8 +18,8 @@ func (p *Printer) Tree(answer *apportionv1.SharesAnswer, total *apportionv1.Reso
 		p.Line("%s.", text.Say("noDivision"))
 		return
 	}
-	if len(plugin.GetHierarchyReasons()) > 0 {
-		p.Line("%s: %s\n", plugin.GetPlugin(), p.Paint(Bad, p.Reasons(plugin.GetHierarchyReasons())))
+	if len(plugin.GetHierarchyCauses()) > 0 {
+		p.Line("%s: %s\n", plugin.GetPlugin(), p.Paint(Bad, p.Reasons(plugin.GetHierarchyCauses())))
 	}
 	shares := make(map[string]*apportionv1.QueueShare)
 	resources := []*apportionv1.Resource{}
@@ -98,7 +98,7 @@ func (p *Printer) branchRows(
 // dividing is the first plugin that has accounts of queues.
 func dividing(answer *apportionv1.SharesAnswer) *apportionv1.PluginShares {
 	for _, plugin := range answer.GetPlugins() {
-		if len(plugin.GetQueues()) > 0 || len(plugin.GetHierarchyReasons()) > 0 {
+		if len(plugin.GetQueues()) > 0 || len(plugin.GetHierarchyCauses()) > 0 {
 			return plugin
 		}
 	}

@@ -21,7 +21,7 @@ func (p *Printer) Enqueue(answer *apportionv1.EnqueueAnswer) {
 	table := p.NewTable("JOB", "QUEUE", "MAY ENTER", "WHY")
 	for _, j := range answer.GetJobs() {
 		table.Row(p.Snapshot.JobName(j.GetJob()), p.queueOf(j.GetJob()), p.Vote(j.GetVerdict().GetVote()),
-			p.Reasons(j.GetVerdict().GetReasons()))
+			p.Reasons(j.GetVerdict().GetCauses()))
 	}
 	p.table(table)
 }
@@ -42,7 +42,7 @@ func (p *Printer) Tasks(question string, verdicts []*apportionv1.TaskVerdict) {
 		if v.Task != nil {
 			name = p.Snapshot.TaskName(v.GetTask())
 		}
-		table.Row(name, p.Vote(v.GetVerdict().GetVote()), p.Reasons(v.GetVerdict().GetReasons()))
+		table.Row(name, p.Vote(v.GetVerdict().GetVote()), p.Reasons(v.GetVerdict().GetCauses()))
 		for _, check := range v.GetChecks() {
 			table.Row("  "+p.mark(check.GetPassed()), "", p.check(check))
 		}
@@ -50,32 +50,27 @@ func (p *Printer) Tasks(question string, verdicts []*apportionv1.TaskVerdict) {
 	p.table(table)
 }
 
-// check says what was compared with what.
-func (p *Printer) check(check *apportionv1.AccountCheck) string {
-	return p.comparison(check.GetReason(), check.GetPassed())
-}
-
-// comparison says have + need against limit, and whether the rule of the reason holds: not where the test was passed.
-func (p *Printer) comparison(r *apportionv1.Reason, passed bool) string {
+// check says have + need against limit, and whether the rule of the cause holds: not where the test was passed.
+func (p *Printer) check(r *apportionv1.Cause) string {
 	var parts []string
 	if r.Queue != nil {
 		parts = append(parts, "queue "+p.Names.Queue(r.GetQueue()))
 	}
-	if r.Dimension != nil {
-		d := int(r.GetDimension())
+	if of := r.GetDimensions(); len(of) > 0 {
+		d := int(of[0])
 		if d < len(p.Names.Dimensions) {
 			of := quantity.Alike(p.Names.Dimensions[d], r.GetHave(), r.GetNeed(), r.GetLimit())
 			parts = append(parts, fmt.Sprintf("%s: %s with %s against %s", p.Names.Dimensions[d], of[0], of[1], of[2]))
 		}
 	}
-	if r.Dimension == nil && (r.GetHave() != 0 || r.GetLimit() != 0) {
+	if len(r.GetDimensions()) == 0 && (r.GetHave() != 0 || r.GetLimit() != 0) {
 		parts = append(parts, fmt.Sprintf("%s against %s", quantity.Short("pods", r.GetHave()), quantity.Short("pods", r.GetLimit())))
 	}
-	rule := text.Enum(r.GetCode(), "REASON_CODE_")
+	rule := text.Enum(r.GetCode(), "CAUSE_CODE_")
 	switch negated, negative := strings.CutPrefix(rule, "not "); {
-	case passed && negative:
+	case r.GetPassed() && negative:
 		rule = negated
-	case passed && !strings.HasPrefix(rule, "no "):
+	case r.GetPassed() && !strings.HasPrefix(rule, "no "):
 		rule = "not " + rule
 	}
 	parts = append(parts, strings.TrimSpace(rule+" ("+r.GetPlugin()+")"))
@@ -109,7 +104,7 @@ func (p *Printer) Jobs(answer *apportionv1.JobsAnswer) {
 func (p *Printer) firstReasons(j *apportionv1.JobStanding) string {
 	for _, v := range []*apportionv1.Verdict{j.GetValid(), j.GetReady(), j.GetPipelined()} {
 		if v.GetVote() != apportionv1.Vote_VOTE_PERMIT {
-			return p.Reasons(v.GetReasons())
+			return p.Reasons(v.GetCauses())
 		}
 	}
 	return ""
@@ -131,7 +126,7 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 	case answer.GetPlan().GetMade() && len(answer.GetVictims()) == 0:
 		p.Wrapped("%s needs no eviction: there is room, or room is being released", name)
 	case answer.GetPlan() != nil && !answer.GetPlan().GetMade():
-		p.Wrapped("%s may evict no task: %s", name, p.Reasons([]*apportionv1.Reason{answer.GetPlan().GetRefusal()}))
+		p.Wrapped("%s may evict no task: %s", name, p.Reasons([]*apportionv1.Cause{answer.GetPlan().GetRefusal()}))
 	case len(answer.GetVictims()) == 0:
 		p.Line("%s may evict no task", name)
 	default:
@@ -148,7 +143,7 @@ func (p *Printer) Victims(claimant uint32, answer *apportionv1.VictimsAnswer, al
 		p.Wrapped("%s", text.ByChance)
 	}
 	p.votes(answer)
-	p.spared(answer.GetSparedTasks(), all)
+	p.spared(answer.GetProtections(), all)
 	p.checks(answer.GetChecks())
 }
 
@@ -157,7 +152,7 @@ func (p *Printer) NeverAsks(refused *apportionv1.Verdict) {
 	if refused != nil {
 		p.Line("")
 		p.Wrapped("Volcano's reclaim action does not ask for this task: its queue may take nothing from others, because %s.",
-			p.Reasons(refused.GetReasons()))
+			p.Reasons(refused.GetCauses()))
 	}
 }
 
@@ -166,7 +161,7 @@ func (p *Printer) evictableTasks(answer *apportionv1.EvictableAnswer) {
 	plan := answer.GetPlan()
 	switch {
 	case plan != nil && !plan.GetMade():
-		p.Wrapped("the claimants may evict no task: %s", p.Reasons([]*apportionv1.Reason{plan.GetRefusal()}))
+		p.Wrapped("the claimants may evict no task: %s", p.Reasons([]*apportionv1.Cause{plan.GetRefusal()}))
 	case plan != nil && len(answer.GetReclaimVictims()) == 0:
 		p.Line("the claimants need no eviction: there is room, or room is being released")
 	case len(answer.GetReclaimVictims())+len(answer.GetPreemptVictims()) == 0:
@@ -240,7 +235,7 @@ func (p *Printer) votes(answer *apportionv1.VictimsAnswer) {
 const fewSpared = 3
 
 // spared groups those left alone by the words of their reason.
-func (p *Printer) spared(spared []*apportionv1.Spared, all bool) {
+func (p *Printer) spared(spared []*apportionv1.Cause, all bool) {
 	if len(spared) == 0 {
 		return
 	}
@@ -248,7 +243,7 @@ func (p *Printer) spared(spared []*apportionv1.Spared, all bool) {
 	if all {
 		table := p.NewTable("TASK", "WHY")
 		for _, s := range spared {
-			table.Row(p.Snapshot.TaskName(s.GetTask()), p.Reasons(s.GetReasons()))
+			table.Row(p.Snapshot.TaskName(s.GetTask()), text.Reason(p.Names, s))
 		}
 		p.table(table)
 		return
@@ -256,7 +251,7 @@ func (p *Printer) spared(spared []*apportionv1.Spared, all bool) {
 	groups := make(map[string][]string)
 	var whys []string
 	for _, s := range spared {
-		why := p.Reasons(s.GetReasons())
+		why := text.Reason(p.Names, s)
 		if _, ok := groups[why]; !ok {
 			whys = append(whys, why)
 		}
@@ -272,7 +267,7 @@ func (p *Printer) spared(spared []*apportionv1.Spared, all bool) {
 }
 
 // checks lists every test of every candidate.
-func (p *Printer) checks(checks []*apportionv1.VictimCheck) {
+func (p *Printer) checks(checks []*apportionv1.Cause) {
 	if len(checks) == 0 {
 		return
 	}
@@ -286,7 +281,7 @@ func (p *Printer) checks(checks []*apportionv1.VictimCheck) {
 			shown = ""
 		}
 		last = name
-		table.Row(shown, p.mark(check.GetPassed()), p.comparison(check.GetReason(), check.GetPassed()))
+		table.Row(shown, p.mark(check.GetPassed()), p.check(check))
 	}
 	p.table(table)
 }

@@ -110,7 +110,7 @@ func (t *teller) message(to *Fact, key string, m protoreflect.Message) {
 	switch v := m.Interface().(type) {
 	case *apportionv1.Resource:
 		t.resource(to.add(key, nil), v)
-	case *apportionv1.Reason:
+	case *apportionv1.Cause:
 		to.add(key, text.Reason(t.names, v))
 	case *apportionv1.Fraction:
 		to.add(key, v.GetNumerator()+"/"+v.GetDenominator())
@@ -121,14 +121,14 @@ func (t *teller) message(to *Fact, key string, m protoreflect.Message) {
 		}
 		to.add("permitted", v.GetVote() == apportionv1.Vote_VOTE_PERMIT)
 		to.add("vote", text.Vote(v.GetVote()))
-		t.reasons(to, v.GetReasons())
+		t.reasons(to, v.GetCauses())
 	default:
 		t.fields(to.add(key, nil), m)
 	}
 }
 
 // reasons adds each reason, and all of them as one text.
-func (t *teller) reasons(to *Fact, reasons []*apportionv1.Reason) {
+func (t *teller) reasons(to *Fact, reasons []*apportionv1.Cause) {
 	list := make([]string, len(reasons))
 	for i, reason := range reasons {
 		list[i] = text.Reason(t.names, reason)
@@ -157,10 +157,10 @@ func (t *teller) list(to *Fact, f protoreflect.FieldDescriptor, list protoreflec
 			texts[i] = shown(t.scalar(f, list.Get(i)))
 		}
 		to.add(f.JSONName(), texts)
-	case f.Message().FullName() == (*apportionv1.Reason)(nil).ProtoReflect().Descriptor().FullName():
-		reasons := make([]*apportionv1.Reason, list.Len())
+	case f.Name() == "causes" || f.Name() == "hierarchy_causes":
+		reasons := make([]*apportionv1.Cause, list.Len())
 		for i := range reasons {
-			reasons[i], _ = list.Get(i).Message().Interface().(*apportionv1.Reason)
+			reasons[i], _ = list.Get(i).Message().Interface().(*apportionv1.Cause)
 		}
 		t.reasons(to, reasons)
 	case f.Message().FullName() == (*apportionv1.Victim)(nil).ProtoReflect().Descriptor().FullName():
@@ -173,14 +173,22 @@ func (t *teller) list(to *Fact, f protoreflect.FieldDescriptor, list protoreflec
 		entries := to.add(f.JSONName(), nil)
 		for i := range list.Len() {
 			m := list.Get(i).Message()
-			t.fields(entries.group(t.identity(m, i)), m)
+			entry := entries.group(t.identity(m, i))
+			t.fields(entry, m)
+			if cause, ok := m.Interface().(*apportionv1.Cause); ok {
+				entry.add("reason", text.Reason(t.names, cause))
+			}
 		}
 	}
 }
 
 // identity returns the name of an entry of a list: the name of its subject, or else its position.
 func (t *teller) identity(m protoreflect.Message, position int) string {
-	for _, key := range []protoreflect.Name{"task", "job", "queue", "node", "check", "name", "plugin"} {
+	keys := []protoreflect.Name{"task", "job", "queue", "node", "check", "name", "plugin"}
+	if _, cause := m.Interface().(*apportionv1.Cause); cause {
+		keys = keys[:1]
+	}
+	for _, key := range keys {
 		if f := m.Descriptor().Fields().ByName(key); f != nil && !f.IsList() && f.Message() == nil && (!f.HasPresence() || m.Has(f)) {
 			return shown(t.scalar(f, m.Get(f)))
 		}
@@ -226,7 +234,7 @@ func (t *teller) naming(f protoreflect.FieldDescriptor) func(uint32) string {
 		return t.snapshot.TaskName
 	case "node", "nodes":
 		return t.snapshot.NodeName
-	case "dimension", "dominant":
+	case "dimension", "dimensions", "dominant":
 		return t.names.Dimension
 	case "items", "left", "right":
 		return t.ordered()
@@ -273,10 +281,10 @@ func (t *teller) nodes(to *Fact, row *apportionv1.TaskNodes) {
 	to.add("fits", fitting)
 	to.Below = append(to.Below, scores)
 	unfit := to.add("unfit", nil)
-	reasons := map[string][]*apportionv1.Reason{}
-	for _, u := range row.GetUnfitNodes() {
+	reasons := map[string][]*apportionv1.Cause{}
+	for _, u := range row.GetCauses() {
 		name := t.snapshot.NodeName(u.GetNode())
-		reasons[name] = append(reasons[name], u.GetReason())
+		reasons[name] = append(reasons[name], u)
 	}
 	for name, list := range reasons {
 		t.reasons(unfit.group(name), list)

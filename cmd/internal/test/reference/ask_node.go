@@ -39,10 +39,10 @@ func nodesOf(f *form, row *apportionv1.TaskNodes, groups bool) object {
 			}
 		}
 	}
-	for _, unfit := range row.UnfitNodes {
-		node, ok := nodes[f.node(unfit.Node)].(object)
-		if ok && groups && unfit.Reason.GetPlugin() == "nodegroup" {
-			node["nodegroup.predicate"] = misfit(unfit.Reason)
+	for _, unfit := range row.Causes {
+		node, ok := nodes[f.node(unfit.GetNode())].(object)
+		if ok && groups && unfit.GetPlugin() == "nodegroup" {
+			node["nodegroup.predicate"] = misfit(unfit)
 		}
 	}
 	return nodes
@@ -55,11 +55,11 @@ const (
 	groupRefused = "the node's group is not one that the queue may use"
 )
 
-func misfit(reason *apportionv1.Reason) string {
+func misfit(reason *apportionv1.Cause) string {
 	switch reason.Code {
-	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_MISSING:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_MISSING:
 		return groupMissing
-	case apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY, apportionv1.ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY:
+	case apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY, apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY:
 		return groupRefused
 	default:
 		return reason.Code.String()

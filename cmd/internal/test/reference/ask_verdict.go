@@ -64,7 +64,7 @@ func jobStandings(f *form, a *apportionv1.Answer) any {
 	for _, j := range a.GetJobs().GetJobs() {
 		valid := object{"pass": permits(j.Valid)}
 		if j.Valid.GetVote() == apportionv1.Vote_VOTE_REJECT {
-			valid["reason"] = invalidity(j.Valid.Reasons)
+			valid["reason"] = invalidity(j.Valid.Causes)
 		}
 		standings[f.job(j.Job)] = object{
 			"valid": valid, "ready": permits(j.Ready), "pipelined": permits(j.Pipelined), "starving": permits(j.Starving),
@@ -74,12 +74,12 @@ func jobStandings(f *form, a *apportionv1.Answer) any {
 }
 
 // invalidity is Volcano's word for why a job is not valid.
-func invalidity(reasons []*apportionv1.Reason) any {
+func invalidity(reasons []*apportionv1.Cause) any {
 	for _, reason := range reasons {
 		switch reason.Code {
-		case apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS:
+		case apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS:
 			return "NotEnoughTasks"
-		case apportionv1.ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE:
+		case apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE:
 			return "NotEnoughPodsOfTask"
 		default:
 			return reason.Code.String()

@@ -56,7 +56,7 @@ func (a *fairAsked) answers(ctx context.Context, questions []recording.FairQuest
 		return nil, fmt.Errorf("%d plugins divide", len(a.shares.GetPlugins()))
 	}
 	a.plugin = a.shares.GetPlugins()[0]
-	for _, reason := range a.plugin.GetHierarchyReasons() {
+	for _, reason := range a.plugin.GetHierarchyCauses() {
 		a.refused[reason.GetQueue()] = true
 	}
 	out := object{}
@@ -176,26 +176,26 @@ func (a *fairAsked) claims() any {
 func whole(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // code is a reason's code as it is recorded.
-func code(r *apportionv1.Reason) string {
-	return strings.TrimPrefix(r.GetCode().String(), "REASON_CODE_")
+func code(r *apportionv1.Cause) string {
+	return strings.TrimPrefix(r.GetCode().String(), "CAUSE_CODE_")
 }
 
 func (a *fairAsked) verdict(v *apportionv1.Verdict) any {
 	out := object{"verdict": strings.TrimPrefix(v.GetVote().String(), "VOTE_"), "code": nil, "detail": nil}
-	if len(v.GetReasons()) == 0 {
+	if len(v.GetCauses()) == 0 {
 		return out
 	}
-	reason := v.GetReasons()[0]
+	reason := v.GetCauses()[0]
 	out["code"] = code(reason)
 	switch reason.GetCode() {
-	case apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED:
+	case apportionv1.CauseCode_CAUSE_CODE_HIERARCHY_REFUSED:
 		return object{refusedText: refusedText}
-	case apportionv1.ReasonCode_REASON_CODE_NOT_IDLE:
-		out["detail"] = []any{a.dimension(reason.GetDimension()), whole(reason.GetLimit()), whole(reason.GetHave())}
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_LIMIT:
-		out["detail"] = []any{a.queueName(reason.GetQueue()), a.dimension(reason.GetDimension())}
-	case apportionv1.ReasonCode_REASON_CODE_ABOVE_TOTAL:
-		out["detail"] = a.dimension(reason.GetDimension())
+	case apportionv1.CauseCode_CAUSE_CODE_NOT_IDLE:
+		out["detail"] = []any{a.dimension(reason.GetDimensions()[0]), whole(reason.GetLimit()), whole(reason.GetHave())}
+	case apportionv1.CauseCode_CAUSE_CODE_ABOVE_LIMIT:
+		out["detail"] = []any{a.queueName(reason.GetQueue()), a.dimension(reason.GetDimensions()[0])}
+	case apportionv1.CauseCode_CAUSE_CODE_ABOVE_TOTAL:
+		out["detail"] = a.dimension(reason.GetDimensions()[0])
 	default:
 	}
 	return out
@@ -220,7 +220,7 @@ func (a *fairAsked) reclaim(ctx context.Context, q recording.FairQuestion) (any,
 	}
 	if !plan.GetMade() {
 		out["code"] = code(plan.GetRefusal())
-		if plan.GetRefusal().GetCode() == apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED {
+		if plan.GetRefusal().GetCode() == apportionv1.CauseCode_CAUSE_CODE_HIERARCHY_REFUSED {
 			return object{refusedText: refusedText}, nil
 		}
 	} else {
@@ -232,8 +232,8 @@ func (a *fairAsked) reclaim(ctx context.Context, q recording.FairQuestion) (any,
 	}
 	out["victims"] = list
 	list = []any{}
-	for _, spared := range victims.GetSparedTasks() {
-		list = append(list, []any{spared.GetUid(), code(spared.GetReasons()[0])})
+	for _, spared := range victims.GetProtections() {
+		list = append(list, []any{spared.GetUid(), code(spared)})
 	}
 	out["spared"] = list
 	return out, nil

@@ -80,7 +80,7 @@ func times(x, unit uint64) string {
 // setAside names the queues and jobs that take no part.
 func (a *fairAsked) setAside() (queues, jobs object) {
 	queues, jobs = object{}, object{}
-	for _, reason := range a.plugin.GetHierarchyReasons() {
+	for _, reason := range a.plugin.GetHierarchyCauses() {
 		if reason.GetHierarchyFault() != apportionv1.HierarchyFault_HIERARCHY_FAULT_JOB_ON_INNER_QUEUE {
 			queues[a.queueName(reason.GetQueue())] = refusedText
 		}

@@ -230,8 +230,8 @@ func (a *fairAsked) preemptive(ctx context.Context, task string) (any, error) {
 		return nil, err
 	}
 	verdict := answer.GetPreemptive().GetTasks()[0].GetVerdict()
-	for _, reason := range verdict.GetReasons() {
-		if reason.GetCode() == apportionv1.ReasonCode_REASON_CODE_HIERARCHY_REFUSED {
+	for _, reason := range verdict.GetCauses() {
+		if reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_HIERARCHY_REFUSED {
 			return object{refusedText: refusedText}, nil
 		}
 	}

@@ -189,14 +189,14 @@ func commonPrefix(a, b string) string {
 
 // notRecorded are the fields of answers that are not in the recording: Volcano does not report them, or reports them elsewhere as well.
 var notRecorded = strings.Fields(`
-	Answer.changed EventAnswer.first_task SharesAnswer.standings QueueStanding.name QueueStanding.rank QueueStanding.reasons PluginShares.hierarchy_reasons
+	Answer.changed EventAnswer.first_task SharesAnswer.standings QueueStanding.name QueueStanding.rank QueueStanding.causes PluginShares.hierarchy_causes
 	PluginShares.proportion PluginShares.capacity QueueShare.name QueueShare.dominant QueueShare.overused JobShare.uid
 	TreeNode.job
 	JobStanding.uid JobStanding.ready_tasks JobStanding.valid_tasks JobStanding.pipelined_tasks JobStanding.pending_best_effort_tasks
 	JobStanding.total_tasks JobStanding.min_available
 	EnqueueVerdict.job EnqueueVerdict.uid
 	TaskVerdict.checks
-	VictimsAnswer.decided VictimsAnswer.tier VictimsAnswer.spared_tasks VictimsAnswer.checks VictimsAnswer.evictions VictimsAnswer.by_chance
+	VictimsAnswer.decided VictimsAnswer.tier VictimsAnswer.protections VictimsAnswer.checks VictimsAnswer.evictions VictimsAnswer.by_chance
 	Victim.uid PluginVictims.tier
 	TaskNodes.fits TaskNodes.scores
 	InspectAnswer.queue_count InspectAnswer.job_count InspectAnswer.task_count InspectAnswer.node_count InspectAnswer.policy
@@ -205,7 +205,7 @@ var notRecorded = strings.Fields(`
 
 // isRecorded reports whether the recording has a place for a field. Of reasons it has the kind alone.
 func isRecorded(field string) bool {
-	return !slices.Contains(notRecorded, field) && (!strings.HasPrefix(field, "Reason.") || field == "Reason.code")
+	return !slices.Contains(notRecorded, field) && (!strings.HasPrefix(field, "Cause.") || field == "Cause.code")
 }
 
 // tries is the number of changes to a field in one case after which the field counts as irrelevant there, and the number of cases of each

@@ -10,10 +10,10 @@ import com.google.rpc.RetryInfo;
 import dev.apportion.v1.Answer;
 import dev.apportion.v1.DecisionServiceGrpc.DecisionServiceBlockingV2Stub;
 import dev.apportion.v1.Basis;
+import dev.apportion.v1.Cause;
 import dev.apportion.v1.Input;
 import dev.apportion.v1.OpenSession;
 import dev.apportion.v1.Policy;
-import dev.apportion.v1.Reason;
 import dev.apportion.v1.RunSessionRequest;
 import dev.apportion.v1.RunSessionResponse;
 import dev.apportion.v1.Snapshot;
@@ -182,15 +182,15 @@ final class Session implements AutoCloseable {
     return String.join(", ", words);
   }
 
-  /** The first reason of a verdict. */
+  /** The first cause of a verdict. */
   static String grounds(Verdict verdict, List<String> dimensions) {
-    Reason reason = verdict.getReasons(0);
-    var text = reason.getPlugin() + " " + reason.getCode(); // UNRECOGNIZED: only a newer version knows it.
-    if (!reason.hasDimension()) {
+    Cause cause = verdict.getCauses(0);
+    var text = cause.getPlugin() + " " + cause.getCode(); // UNRECOGNIZED: only a newer version knows it.
+    if (cause.getDimensionsCount() == 0) {
       return text;
     }
     var numbers = ", %s: %.0f + %.0f > %.0f";
-    var dimension = dimensions.get(reason.getDimension());
-    return text + String.format(Locale.ROOT, numbers, dimension, reason.getHave(), reason.getNeed(), reason.getLimit());
+    var dimension = dimensions.get(cause.getDimensions(0));
+    return text + String.format(Locale.ROOT, numbers, dimension, cause.getHave(), cause.getNeed(), cause.getLimit());
   }
 }

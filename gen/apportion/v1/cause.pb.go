@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: apportion/v1/reason.proto
+// source: apportion/v1/cause.proto
 
 package apportionv1
 
@@ -63,11 +63,11 @@ func (x Vote) String() string {
 }
 
 func (Vote) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[0].Descriptor()
+	return file_apportion_v1_cause_proto_enumTypes[0].Descriptor()
 }
 
 func (Vote) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[0]
+	return &file_apportion_v1_cause_proto_enumTypes[0]
 }
 
 func (x Vote) Number() protoreflect.EnumNumber {
@@ -76,7 +76,7 @@ func (x Vote) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Vote.Descriptor instead.
 func (Vote) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{0}
 }
 
 // HierarchyFault is an open enum of the errors for which a hierarchical policy refuses a tree of queues.
@@ -128,11 +128,11 @@ func (x HierarchyFault) String() string {
 }
 
 func (HierarchyFault) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[1].Descriptor()
+	return file_apportion_v1_cause_proto_enumTypes[1].Descriptor()
 }
 
 func (HierarchyFault) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[1]
+	return &file_apportion_v1_cause_proto_enumTypes[1]
 }
 
 func (x HierarchyFault) Number() protoreflect.EnumNumber {
@@ -141,361 +141,361 @@ func (x HierarchyFault) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HierarchyFault.Descriptor instead.
 func (HierarchyFault) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{1}
 }
 
-// ReasonCode is an open enum: clients must accept unknown values.
-type ReasonCode int32
+// CauseCode is an open enum: clients must accept unknown values.
+type CauseCode int32
 
 const (
 	// No reason.
-	ReasonCode_REASON_CODE_UNSPECIFIED ReasonCode = 0
+	CauseCode_CAUSE_CODE_UNSPECIFIED CauseCode = 0
 	// The queue's state is not open.
-	ReasonCode_REASON_CODE_QUEUE_NOT_OPEN ReasonCode = 1
+	CauseCode_CAUSE_CODE_QUEUE_NOT_OPEN CauseCode = 1
 	// have + need > limit, the queue's real capability (or an ancestor's).
-	ReasonCode_REASON_CODE_ABOVE_REAL_CAPABILITY ReasonCode = 2
+	CauseCode_CAUSE_CODE_ABOVE_REAL_CAPABILITY CauseCode = 2
 	// have + need > limit, the queue's deserved share. In the checks of `capacity` that need one dimension within it, it must be exceeded by
 	// 0.1 or more, Volcano's threshold.
-	ReasonCode_REASON_CODE_ABOVE_DESERVED ReasonCode = 3
-	// No requested dimension fits into deserved; `dimension` is the first one.
-	ReasonCode_REASON_CODE_NO_DIMENSION_WITHIN_DESERVED ReasonCode = 4
+	CauseCode_CAUSE_CODE_ABOVE_DESERVED CauseCode = 3
+	// No requested dimension fits into deserved; `dimensions` has the first one.
+	CauseCode_CAUSE_CODE_NO_DIMENSION_WITHIN_DESERVED CauseCode = 4
 	// The queue tree is refused; hierarchy_fault has the error.
-	ReasonCode_REASON_CODE_HIERARCHY_REFUSED ReasonCode = 5
+	CauseCode_CAUSE_CODE_HIERARCHY_REFUSED CauseCode = 5
 	// The queue has no job in the snapshot, so the plugin has no account for it.
-	ReasonCode_REASON_CODE_QUEUE_TAKES_NO_PART ReasonCode = 6
+	CauseCode_CAUSE_CODE_QUEUE_TAKES_NO_PART CauseCode = 6
 	// have + need > limit, the idle part of the cluster times the factor.
-	ReasonCode_REASON_CODE_ABOVE_OVERCOMMIT ReasonCode = 7
+	CauseCode_CAUSE_CODE_ABOVE_OVERCOMMIT CauseCode = 7
 	// Best-effort tasks never preempt (capacity).
-	ReasonCode_REASON_CODE_BEST_EFFORT_CLAIMANT ReasonCode = 8
+	CauseCode_CAUSE_CODE_BEST_EFFORT_CLAIMANT CauseCode = 8
 	// All of deserved is used: have >= limit in every dimension.
-	ReasonCode_REASON_CODE_OVERUSED ReasonCode = 9
+	CauseCode_CAUSE_CODE_OVERUSED CauseCode = 9
 	// The job is not pending; the enqueue action does not consider it.
-	ReasonCode_REASON_CODE_JOB_NOT_PENDING ReasonCode = 10
+	CauseCode_CAUSE_CODE_JOB_NOT_PENDING CauseCode = 10
 	// The job has no minimum resources; the enqueue action admits it without a check.
-	ReasonCode_REASON_CODE_NO_MIN_RESOURCES ReasonCode = 11
+	CauseCode_CAUSE_CODE_NO_MIN_RESOURCES CauseCode = 11
 	// have valid tasks < limit, the job's minimum.
-	ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS ReasonCode = 20
+	CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS CauseCode = 20
 	// have valid tasks of the role < limit, the role's minimum.
-	ReasonCode_REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE ReasonCode = 21
+	CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE CauseCode = 21
 	// have ready tasks < limit, the minimum. `have` counts `need` waiting tasks as ready: those that may be placed (explain, plan, remedies).
-	ReasonCode_REASON_CODE_NOT_READY ReasonCode = 22
+	CauseCode_CAUSE_CODE_NOT_READY CauseCode = 22
 	// have ready tasks of the role < limit; `need` as in NOT_READY.
-	ReasonCode_REASON_CODE_ROLE_NOT_READY ReasonCode = 23
+	CauseCode_CAUSE_CODE_ROLE_NOT_READY CauseCode = 23
 	// have ready and pipelined tasks >= limit: nothing is missing.
-	ReasonCode_REASON_CODE_NOT_STARVING ReasonCode = 24
+	CauseCode_CAUSE_CODE_NOT_STARVING CauseCode = 24
 	// have ready and pipelined tasks < limit, the minimum.
-	ReasonCode_REASON_CODE_NOT_PIPELINED ReasonCode = 25
+	CauseCode_CAUSE_CODE_NOT_PIPELINED CauseCode = 25
 	// `have` waiting tasks have a scheduling gate, `need` more have none. With 0, the gates hold all waiting tasks back.
-	ReasonCode_REASON_CODE_TASKS_GATED ReasonCode = 26
+	CauseCode_CAUSE_CODE_TASKS_GATED CauseCode = 26
 	// Candidate and claimant share no dimension.
-	ReasonCode_REASON_CODE_NO_SHARED_DIMENSION ReasonCode = 40
+	CauseCode_CAUSE_CODE_NO_SHARED_DIMENSION CauseCode = 40
 	// have - need < limit: the queue would fall below its guarantee.
-	ReasonCode_REASON_CODE_GUARANTEE_KEPT ReasonCode = 41
+	CauseCode_CAUSE_CODE_GUARANTEE_KEPT CauseCode = 41
 	// have <= limit: the queue (or the given ancestor) does not exceed deserved in a dimension that the candidate uses.
-	ReasonCode_REASON_CODE_WITHIN_DESERVED ReasonCode = 42
+	CauseCode_CAUSE_CODE_WITHIN_DESERVED CauseCode = 42
 	// Within the claimant's own subtree, where neither queue deserves anything.
-	ReasonCode_REASON_CODE_BEST_EFFORT_SUBTREE ReasonCode = 43
+	CauseCode_CAUSE_CODE_BEST_EFFORT_SUBTREE CauseCode = 43
 	// have ready tasks <= limit: the job would fall below its minimum.
-	ReasonCode_REASON_CODE_GANG_MINIMUM ReasonCode = 44
+	CauseCode_CAUSE_CODE_GANG_MINIMUM CauseCode = 44
 	// have, the candidate's priority, is not below limit, the claimant's.
-	ReasonCode_REASON_CODE_PRIORITY_NOT_LOWER ReasonCode = 45
+	CauseCode_CAUSE_CODE_PRIORITY_NOT_LOWER CauseCode = 45
 	// have, the claimant's share after gaining, is above limit, the victim's share after losing.
-	ReasonCode_REASON_CODE_SHARE_NOT_HIGHER ReasonCode = 46
+	CauseCode_CAUSE_CODE_SHARE_NOT_HIGHER CauseCode = 46
 	// The candidate has a priority class of the system.
-	ReasonCode_REASON_CODE_SYSTEM_CRITICAL ReasonCode = 47
+	CauseCode_CAUSE_CODE_SYSTEM_CRITICAL CauseCode = 47
 	// The candidate is in the namespace of the system.
-	ReasonCode_REASON_CODE_SYSTEM_NAMESPACE ReasonCode = 48
+	CauseCode_CAUSE_CODE_SYSTEM_NAMESPACE CauseCode = 48
 	// have nanoseconds since scheduling < limit, the cooldown.
-	ReasonCode_REASON_CODE_COOLDOWN ReasonCode = 49
+	CauseCode_CAUSE_CODE_COOLDOWN CauseCode = 49
 	// The claimant's queue does not come before the candidate's in the tree of hierarchical DRF.
-	ReasonCode_REASON_CODE_HIERARCHY_ORDER ReasonCode = 50
+	CauseCode_CAUSE_CODE_HIERARCHY_ORDER CauseCode = 50
 	// The action itself does not consider the candidate (eligible_only).
-	ReasonCode_REASON_CODE_NOT_RUNNING ReasonCode = 51
+	CauseCode_CAUSE_CODE_NOT_RUNNING CauseCode = 51
 	// The candidate may not be preempted.
-	ReasonCode_REASON_CODE_NOT_PREEMPTABLE ReasonCode = 52
+	CauseCode_CAUSE_CODE_NOT_PREEMPTABLE CauseCode = 52
 	// Nothing may be reclaimed from the candidate's queue.
-	ReasonCode_REASON_CODE_QUEUE_NOT_RECLAIMABLE ReasonCode = 53
+	CauseCode_CAUSE_CODE_QUEUE_NOT_RECLAIMABLE CauseCode = 53
 	// The candidate is of the claimant's queue (reclaim).
-	ReasonCode_REASON_CODE_SAME_QUEUE ReasonCode = 54
+	CauseCode_CAUSE_CODE_SAME_QUEUE CauseCode = 54
 	// The candidate is of another queue (preempt).
-	ReasonCode_REASON_CODE_OTHER_QUEUE ReasonCode = 55
+	CauseCode_CAUSE_CODE_OTHER_QUEUE CauseCode = 55
 	// The candidate requests nothing.
-	ReasonCode_REASON_CODE_BEST_EFFORT_VICTIM ReasonCode = 56
+	CauseCode_CAUSE_CODE_BEST_EFFORT_VICTIM CauseCode = 56
 	// The deciding tier did not choose this candidate, although no single plugin protects it.
-	ReasonCode_REASON_CODE_NOT_IN_DECIDING_TIER ReasonCode = 57
+	CauseCode_CAUSE_CODE_NOT_IN_DECIDING_TIER CauseCode = 57
 	// Already being released, or listed twice.
-	ReasonCode_REASON_CODE_NOT_A_CANDIDATE ReasonCode = 58
+	CauseCode_CAUSE_CODE_NOT_A_CANDIDATE CauseCode = 58
 	// The candidate is of the claimant's job.
-	ReasonCode_REASON_CODE_SAME_JOB ReasonCode = 59
+	CauseCode_CAUSE_CODE_SAME_JOB CauseCode = 59
 	// The node has no node-group label, and the plugin is strict or the queue has affinities.
-	ReasonCode_REASON_CODE_NODE_GROUP_MISSING ReasonCode = 70
+	CauseCode_CAUSE_CODE_NODE_GROUP_MISSING CauseCode = 70
 	// The node's group is in no affinity list of the queue.
-	ReasonCode_REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY ReasonCode = 71
+	CauseCode_CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY CauseCode = 71
 	// The node's group is in the queue's required anti-affinity.
-	ReasonCode_REASON_CODE_NODE_GROUP_ANTI_AFFINITY ReasonCode = 72
+	CauseCode_CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY CauseCode = 72
 	// have used on the nodes of the group, which is the detail, + need > limit of the queue for that group.
-	ReasonCode_REASON_CODE_ABOVE_NODE_GROUP_LIMIT ReasonCode = 90
+	CauseCode_CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT CauseCode = 90
 	// The queue's limits for node groups could not be read.
-	ReasonCode_REASON_CODE_NODE_GROUP_LIMITS_INVALID ReasonCode = 91
+	CauseCode_CAUSE_CODE_NODE_GROUP_LIMITS_INVALID CauseCode = 91
 	// The node is reserved while the task would run; detail is what for, or empty. have: seconds until that begins, 0 if it has begun. limit:
 	// seconds until it ends, 0 if it does not.
-	ReasonCode_REASON_CODE_NODE_RESERVED ReasonCode = 92
+	CauseCode_CAUSE_CODE_NODE_RESERVED CauseCode = 92
 	// have used + need > limit allocatable.
-	ReasonCode_REASON_CODE_INSUFFICIENT_RESOURCE ReasonCode = 73
+	CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE CauseCode = 73
 	// The node takes no new tasks; detail has the reason.
-	ReasonCode_REASON_CODE_NODE_UNSCHEDULABLE ReasonCode = 74
+	CauseCode_CAUSE_CODE_NODE_UNSCHEDULABLE CauseCode = 74
 	// The node is not in the node set that the task may use; detail is the rule or the name of the set.
-	ReasonCode_REASON_CODE_NODE_NOT_IN_SET ReasonCode = 75
+	CauseCode_CAUSE_CODE_NODE_NOT_IN_SET CauseCode = 75
 	// need > limit, what the largest node offers.
-	ReasonCode_REASON_CODE_LARGER_THAN_ANY_NODE ReasonCode = 76
+	CauseCode_CAUSE_CODE_LARGER_THAN_ANY_NODE CauseCode = 76
 	// need > have, the most that is left on one node, although limit, what is left on all nodes together, would be enough.
-	ReasonCode_REASON_CODE_FRAGMENTED ReasonCode = 77
+	CauseCode_CAUSE_CODE_FRAGMENTED CauseCode = 77
 	// Some node has enough of each dimension, but none has enough of all.
-	ReasonCode_REASON_CODE_NO_NODE_HAS_ALL ReasonCode = 78
+	CauseCode_CAUSE_CODE_NO_NODE_HAS_ALL CauseCode = 78
 	// No choice of nodes has room for limit tasks together; best fit places have tasks.
-	ReasonCode_REASON_CODE_NO_JOINT_PLACEMENT ReasonCode = 79
+	CauseCode_CAUSE_CODE_NO_JOINT_PLACEMENT CauseCode = 79
 	// Best fit places have of limit tasks, and the search for more reached its bound.
-	ReasonCode_REASON_CODE_JOINT_PLACEMENT_NOT_FOUND ReasonCode = 80
+	CauseCode_CAUSE_CODE_JOINT_PLACEMENT_NOT_FOUND CauseCode = 80
 	// There is no room now, but once `have` is free that is being released on `limit` nodes. `detail`: the node if it is one. Without a
 	// dimension a rule on other pods admits the task once a pod is gone that is being released; `detail`: the pod and its node.
-	ReasonCode_REASON_CODE_BEING_RELEASED ReasonCode = 81
+	CauseCode_CAUSE_CODE_BEING_RELEASED CauseCode = 81
 	// None of limit nodes states what it offers, so that nothing is judged that depends on it.
-	ReasonCode_REASON_CODE_NOTHING_OFFERED ReasonCode = 82
-	// The node offers less than the task asks for, even when it is empty. Only in `NodeCount`.
-	ReasonCode_REASON_CODE_NODE_TOO_SMALL ReasonCode = 83
+	CauseCode_CAUSE_CODE_NOTHING_OFFERED CauseCode = 82
+	// The node offers less than the task asks for, even when it is empty. Only among `nodes`.
+	CauseCode_CAUSE_CODE_NODE_TOO_SMALL CauseCode = 83
 	// Another pod on the node has a port that the task asks for.
-	ReasonCode_REASON_CODE_HOST_PORT_TAKEN ReasonCode = 84
+	CauseCode_CAUSE_CODE_HOST_PORT_TAKEN CauseCode = 84
 	// No pod that the task must be near is in the node's domain.
-	ReasonCode_REASON_CODE_POD_AFFINITY ReasonCode = 85
+	CauseCode_CAUSE_CODE_POD_AFFINITY CauseCode = 85
 	// A pod that the task must keep away from is in the node's domain.
-	ReasonCode_REASON_CODE_POD_ANTI_AFFINITY ReasonCode = 86
+	CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY CauseCode = 86
 	// A pod in the node's domain must keep away from the task.
-	ReasonCode_REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS ReasonCode = 87
+	CauseCode_CAUSE_CODE_POD_ANTI_AFFINITY_OF_OTHERS CauseCode = 87
 	// The node's domain would have too many more pods than the one with fewest. detail is the label of the topology.
-	ReasonCode_REASON_CODE_TOPOLOGY_SPREAD ReasonCode = 88
+	CauseCode_CAUSE_CODE_TOPOLOGY_SPREAD CauseCode = 88
 	// The node lacks a label by which the task must be spread, which is the detail.
-	ReasonCode_REASON_CODE_TOPOLOGY_LABEL_MISSING ReasonCode = 89
+	CauseCode_CAUSE_CODE_TOPOLOGY_LABEL_MISSING CauseCode = 89
 	// PERMIT: the queue stays within its entitlement. If the snapshot has a memory: within its line with memory.
-	ReasonCode_REASON_CODE_ENTITLED ReasonCode = 100
+	CauseCode_CAUSE_CODE_ENTITLED CauseCode = 100
 	// PERMIT: have + need > limit, the queue's entitlement (with a memory: its line with memory), but no entitled task can use the excess now.
-	ReasonCode_REASON_CODE_BORROWED ReasonCode = 101
+	CauseCode_CAUSE_CODE_BORROWED CauseCode = 101
 	// have + need > limit, the capability of the queue or of an ancestor. In `enqueue`, have includes what admitted jobs still lack.
-	ReasonCode_REASON_CODE_ABOVE_LIMIT ReasonCode = 102
+	CauseCode_CAUSE_CODE_ABOVE_LIMIT CauseCode = 102
 	// need > limit - have: limit is what is free in the cluster, have what the queue must leave to others.
-	ReasonCode_REASON_CODE_NOT_IDLE ReasonCode = 103
+	CauseCode_CAUSE_CODE_NOT_IDLE CauseCode = 103
 	// have, the number of tasks of the job that could ever run, < limit, its minimum.
-	ReasonCode_REASON_CODE_NEVER_FITS ReasonCode = 104
+	CauseCode_CAUSE_CODE_NEVER_FITS CauseCode = 104
 	// need, the job's minimum, > limit, the total.
-	ReasonCode_REASON_CODE_ABOVE_TOTAL ReasonCode = 105
+	CauseCode_CAUSE_CODE_ABOVE_TOTAL CauseCode = 105
 	// have + need > limit, the queue's entitlement; with a memory, the smaller of that and the line with memory.
-	ReasonCode_REASON_CODE_NOT_ENTITLED ReasonCode = 106
+	CauseCode_CAUSE_CODE_NOT_ENTITLED CauseCode = 106
 	// No plan makes room for the claimant; this is not due to the candidate alone.
-	ReasonCode_REASON_CODE_NO_PLAN ReasonCode = 107
+	CauseCode_CAUSE_CODE_NO_PLAN CauseCode = 107
 	// have, what evicting the candidate as well would cost the victims' queues, is not less than limit, what the claimant's queue would gain.
-	// Both are shares of the cluster below a line, guarantee first. need is the candidate's amount of `dimension`.
-	ReasonCode_REASON_CODE_NOT_CALM ReasonCode = 108
+	// Both are shares of the cluster below a line, guarantee first. need is the candidate's amount of the dimension.
+	CauseCode_CAUSE_CODE_NOT_CALM CauseCode = 108
 	// The plan does not need the candidate.
-	ReasonCode_REASON_CODE_NOT_NEEDED ReasonCode = 109
+	CauseCode_CAUSE_CODE_NOT_NEEDED CauseCode = 109
 	// have <= limit: the queue (or the given ancestor) does not exceed the line under which a plan was searched. With a memory, unless the line
 	// is the guarantee: have - need <= limit, the greater of that line and the line with memory.
-	ReasonCode_REASON_CODE_WITHIN_ENTITLEMENT ReasonCode = 110
+	CauseCode_CAUSE_CODE_WITHIN_ENTITLEMENT CauseCode = 110
 	// The room is kept for the job `detail` of the queue, which can start in have seconds; the task would still run then.
-	ReasonCode_REASON_CODE_RESERVED ReasonCode = 111
+	CauseCode_CAUSE_CODE_RESERVED CauseCode = 111
 	// Plugin kueue. The job is not nominated, whatever the quota: its queue is inactive, or something else than quota withholds it.
-	ReasonCode_REASON_CODE_NOT_NOMINATED ReasonCode = 120
+	CauseCode_CAUSE_CODE_NOT_NOMINATED CauseCode = 120
 	// Plugin kueue. No flavor has enough quota, or suits the pods.
-	ReasonCode_REASON_CODE_NO_FLAVOR ReasonCode = 121
+	CauseCode_CAUSE_CODE_NO_FLAVOR CauseCode = 121
 	// Plugin kueue. Other jobs must leave first. have is the number of jobs that would be evicted; 0: none may be.
-	ReasonCode_REASON_CODE_QUOTA_IN_USE ReasonCode = 122
+	CauseCode_CAUSE_CODE_QUOTA_IN_USE CauseCode = 122
 )
 
-// Enum value maps for ReasonCode.
+// Enum value maps for CauseCode.
 var (
-	ReasonCode_name = map[int32]string{
-		0:   "REASON_CODE_UNSPECIFIED",
-		1:   "REASON_CODE_QUEUE_NOT_OPEN",
-		2:   "REASON_CODE_ABOVE_REAL_CAPABILITY",
-		3:   "REASON_CODE_ABOVE_DESERVED",
-		4:   "REASON_CODE_NO_DIMENSION_WITHIN_DESERVED",
-		5:   "REASON_CODE_HIERARCHY_REFUSED",
-		6:   "REASON_CODE_QUEUE_TAKES_NO_PART",
-		7:   "REASON_CODE_ABOVE_OVERCOMMIT",
-		8:   "REASON_CODE_BEST_EFFORT_CLAIMANT",
-		9:   "REASON_CODE_OVERUSED",
-		10:  "REASON_CODE_JOB_NOT_PENDING",
-		11:  "REASON_CODE_NO_MIN_RESOURCES",
-		20:  "REASON_CODE_NOT_ENOUGH_TASKS",
-		21:  "REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE",
-		22:  "REASON_CODE_NOT_READY",
-		23:  "REASON_CODE_ROLE_NOT_READY",
-		24:  "REASON_CODE_NOT_STARVING",
-		25:  "REASON_CODE_NOT_PIPELINED",
-		26:  "REASON_CODE_TASKS_GATED",
-		40:  "REASON_CODE_NO_SHARED_DIMENSION",
-		41:  "REASON_CODE_GUARANTEE_KEPT",
-		42:  "REASON_CODE_WITHIN_DESERVED",
-		43:  "REASON_CODE_BEST_EFFORT_SUBTREE",
-		44:  "REASON_CODE_GANG_MINIMUM",
-		45:  "REASON_CODE_PRIORITY_NOT_LOWER",
-		46:  "REASON_CODE_SHARE_NOT_HIGHER",
-		47:  "REASON_CODE_SYSTEM_CRITICAL",
-		48:  "REASON_CODE_SYSTEM_NAMESPACE",
-		49:  "REASON_CODE_COOLDOWN",
-		50:  "REASON_CODE_HIERARCHY_ORDER",
-		51:  "REASON_CODE_NOT_RUNNING",
-		52:  "REASON_CODE_NOT_PREEMPTABLE",
-		53:  "REASON_CODE_QUEUE_NOT_RECLAIMABLE",
-		54:  "REASON_CODE_SAME_QUEUE",
-		55:  "REASON_CODE_OTHER_QUEUE",
-		56:  "REASON_CODE_BEST_EFFORT_VICTIM",
-		57:  "REASON_CODE_NOT_IN_DECIDING_TIER",
-		58:  "REASON_CODE_NOT_A_CANDIDATE",
-		59:  "REASON_CODE_SAME_JOB",
-		70:  "REASON_CODE_NODE_GROUP_MISSING",
-		71:  "REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY",
-		72:  "REASON_CODE_NODE_GROUP_ANTI_AFFINITY",
-		90:  "REASON_CODE_ABOVE_NODE_GROUP_LIMIT",
-		91:  "REASON_CODE_NODE_GROUP_LIMITS_INVALID",
-		92:  "REASON_CODE_NODE_RESERVED",
-		73:  "REASON_CODE_INSUFFICIENT_RESOURCE",
-		74:  "REASON_CODE_NODE_UNSCHEDULABLE",
-		75:  "REASON_CODE_NODE_NOT_IN_SET",
-		76:  "REASON_CODE_LARGER_THAN_ANY_NODE",
-		77:  "REASON_CODE_FRAGMENTED",
-		78:  "REASON_CODE_NO_NODE_HAS_ALL",
-		79:  "REASON_CODE_NO_JOINT_PLACEMENT",
-		80:  "REASON_CODE_JOINT_PLACEMENT_NOT_FOUND",
-		81:  "REASON_CODE_BEING_RELEASED",
-		82:  "REASON_CODE_NOTHING_OFFERED",
-		83:  "REASON_CODE_NODE_TOO_SMALL",
-		84:  "REASON_CODE_HOST_PORT_TAKEN",
-		85:  "REASON_CODE_POD_AFFINITY",
-		86:  "REASON_CODE_POD_ANTI_AFFINITY",
-		87:  "REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS",
-		88:  "REASON_CODE_TOPOLOGY_SPREAD",
-		89:  "REASON_CODE_TOPOLOGY_LABEL_MISSING",
-		100: "REASON_CODE_ENTITLED",
-		101: "REASON_CODE_BORROWED",
-		102: "REASON_CODE_ABOVE_LIMIT",
-		103: "REASON_CODE_NOT_IDLE",
-		104: "REASON_CODE_NEVER_FITS",
-		105: "REASON_CODE_ABOVE_TOTAL",
-		106: "REASON_CODE_NOT_ENTITLED",
-		107: "REASON_CODE_NO_PLAN",
-		108: "REASON_CODE_NOT_CALM",
-		109: "REASON_CODE_NOT_NEEDED",
-		110: "REASON_CODE_WITHIN_ENTITLEMENT",
-		111: "REASON_CODE_RESERVED",
-		120: "REASON_CODE_NOT_NOMINATED",
-		121: "REASON_CODE_NO_FLAVOR",
-		122: "REASON_CODE_QUOTA_IN_USE",
+	CauseCode_name = map[int32]string{
+		0:   "CAUSE_CODE_UNSPECIFIED",
+		1:   "CAUSE_CODE_QUEUE_NOT_OPEN",
+		2:   "CAUSE_CODE_ABOVE_REAL_CAPABILITY",
+		3:   "CAUSE_CODE_ABOVE_DESERVED",
+		4:   "CAUSE_CODE_NO_DIMENSION_WITHIN_DESERVED",
+		5:   "CAUSE_CODE_HIERARCHY_REFUSED",
+		6:   "CAUSE_CODE_QUEUE_TAKES_NO_PART",
+		7:   "CAUSE_CODE_ABOVE_OVERCOMMIT",
+		8:   "CAUSE_CODE_BEST_EFFORT_CLAIMANT",
+		9:   "CAUSE_CODE_OVERUSED",
+		10:  "CAUSE_CODE_JOB_NOT_PENDING",
+		11:  "CAUSE_CODE_NO_MIN_RESOURCES",
+		20:  "CAUSE_CODE_NOT_ENOUGH_TASKS",
+		21:  "CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE",
+		22:  "CAUSE_CODE_NOT_READY",
+		23:  "CAUSE_CODE_ROLE_NOT_READY",
+		24:  "CAUSE_CODE_NOT_STARVING",
+		25:  "CAUSE_CODE_NOT_PIPELINED",
+		26:  "CAUSE_CODE_TASKS_GATED",
+		40:  "CAUSE_CODE_NO_SHARED_DIMENSION",
+		41:  "CAUSE_CODE_GUARANTEE_KEPT",
+		42:  "CAUSE_CODE_WITHIN_DESERVED",
+		43:  "CAUSE_CODE_BEST_EFFORT_SUBTREE",
+		44:  "CAUSE_CODE_GANG_MINIMUM",
+		45:  "CAUSE_CODE_PRIORITY_NOT_LOWER",
+		46:  "CAUSE_CODE_SHARE_NOT_HIGHER",
+		47:  "CAUSE_CODE_SYSTEM_CRITICAL",
+		48:  "CAUSE_CODE_SYSTEM_NAMESPACE",
+		49:  "CAUSE_CODE_COOLDOWN",
+		50:  "CAUSE_CODE_HIERARCHY_ORDER",
+		51:  "CAUSE_CODE_NOT_RUNNING",
+		52:  "CAUSE_CODE_NOT_PREEMPTABLE",
+		53:  "CAUSE_CODE_QUEUE_NOT_RECLAIMABLE",
+		54:  "CAUSE_CODE_SAME_QUEUE",
+		55:  "CAUSE_CODE_OTHER_QUEUE",
+		56:  "CAUSE_CODE_BEST_EFFORT_VICTIM",
+		57:  "CAUSE_CODE_NOT_IN_DECIDING_TIER",
+		58:  "CAUSE_CODE_NOT_A_CANDIDATE",
+		59:  "CAUSE_CODE_SAME_JOB",
+		70:  "CAUSE_CODE_NODE_GROUP_MISSING",
+		71:  "CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY",
+		72:  "CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY",
+		90:  "CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT",
+		91:  "CAUSE_CODE_NODE_GROUP_LIMITS_INVALID",
+		92:  "CAUSE_CODE_NODE_RESERVED",
+		73:  "CAUSE_CODE_INSUFFICIENT_RESOURCE",
+		74:  "CAUSE_CODE_NODE_UNSCHEDULABLE",
+		75:  "CAUSE_CODE_NODE_NOT_IN_SET",
+		76:  "CAUSE_CODE_LARGER_THAN_ANY_NODE",
+		77:  "CAUSE_CODE_FRAGMENTED",
+		78:  "CAUSE_CODE_NO_NODE_HAS_ALL",
+		79:  "CAUSE_CODE_NO_JOINT_PLACEMENT",
+		80:  "CAUSE_CODE_JOINT_PLACEMENT_NOT_FOUND",
+		81:  "CAUSE_CODE_BEING_RELEASED",
+		82:  "CAUSE_CODE_NOTHING_OFFERED",
+		83:  "CAUSE_CODE_NODE_TOO_SMALL",
+		84:  "CAUSE_CODE_HOST_PORT_TAKEN",
+		85:  "CAUSE_CODE_POD_AFFINITY",
+		86:  "CAUSE_CODE_POD_ANTI_AFFINITY",
+		87:  "CAUSE_CODE_POD_ANTI_AFFINITY_OF_OTHERS",
+		88:  "CAUSE_CODE_TOPOLOGY_SPREAD",
+		89:  "CAUSE_CODE_TOPOLOGY_LABEL_MISSING",
+		100: "CAUSE_CODE_ENTITLED",
+		101: "CAUSE_CODE_BORROWED",
+		102: "CAUSE_CODE_ABOVE_LIMIT",
+		103: "CAUSE_CODE_NOT_IDLE",
+		104: "CAUSE_CODE_NEVER_FITS",
+		105: "CAUSE_CODE_ABOVE_TOTAL",
+		106: "CAUSE_CODE_NOT_ENTITLED",
+		107: "CAUSE_CODE_NO_PLAN",
+		108: "CAUSE_CODE_NOT_CALM",
+		109: "CAUSE_CODE_NOT_NEEDED",
+		110: "CAUSE_CODE_WITHIN_ENTITLEMENT",
+		111: "CAUSE_CODE_RESERVED",
+		120: "CAUSE_CODE_NOT_NOMINATED",
+		121: "CAUSE_CODE_NO_FLAVOR",
+		122: "CAUSE_CODE_QUOTA_IN_USE",
 	}
-	ReasonCode_value = map[string]int32{
-		"REASON_CODE_UNSPECIFIED":                  0,
-		"REASON_CODE_QUEUE_NOT_OPEN":               1,
-		"REASON_CODE_ABOVE_REAL_CAPABILITY":        2,
-		"REASON_CODE_ABOVE_DESERVED":               3,
-		"REASON_CODE_NO_DIMENSION_WITHIN_DESERVED": 4,
-		"REASON_CODE_HIERARCHY_REFUSED":            5,
-		"REASON_CODE_QUEUE_TAKES_NO_PART":          6,
-		"REASON_CODE_ABOVE_OVERCOMMIT":             7,
-		"REASON_CODE_BEST_EFFORT_CLAIMANT":         8,
-		"REASON_CODE_OVERUSED":                     9,
-		"REASON_CODE_JOB_NOT_PENDING":              10,
-		"REASON_CODE_NO_MIN_RESOURCES":             11,
-		"REASON_CODE_NOT_ENOUGH_TASKS":             20,
-		"REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE":     21,
-		"REASON_CODE_NOT_READY":                    22,
-		"REASON_CODE_ROLE_NOT_READY":               23,
-		"REASON_CODE_NOT_STARVING":                 24,
-		"REASON_CODE_NOT_PIPELINED":                25,
-		"REASON_CODE_TASKS_GATED":                  26,
-		"REASON_CODE_NO_SHARED_DIMENSION":          40,
-		"REASON_CODE_GUARANTEE_KEPT":               41,
-		"REASON_CODE_WITHIN_DESERVED":              42,
-		"REASON_CODE_BEST_EFFORT_SUBTREE":          43,
-		"REASON_CODE_GANG_MINIMUM":                 44,
-		"REASON_CODE_PRIORITY_NOT_LOWER":           45,
-		"REASON_CODE_SHARE_NOT_HIGHER":             46,
-		"REASON_CODE_SYSTEM_CRITICAL":              47,
-		"REASON_CODE_SYSTEM_NAMESPACE":             48,
-		"REASON_CODE_COOLDOWN":                     49,
-		"REASON_CODE_HIERARCHY_ORDER":              50,
-		"REASON_CODE_NOT_RUNNING":                  51,
-		"REASON_CODE_NOT_PREEMPTABLE":              52,
-		"REASON_CODE_QUEUE_NOT_RECLAIMABLE":        53,
-		"REASON_CODE_SAME_QUEUE":                   54,
-		"REASON_CODE_OTHER_QUEUE":                  55,
-		"REASON_CODE_BEST_EFFORT_VICTIM":           56,
-		"REASON_CODE_NOT_IN_DECIDING_TIER":         57,
-		"REASON_CODE_NOT_A_CANDIDATE":              58,
-		"REASON_CODE_SAME_JOB":                     59,
-		"REASON_CODE_NODE_GROUP_MISSING":           70,
-		"REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY":   71,
-		"REASON_CODE_NODE_GROUP_ANTI_AFFINITY":     72,
-		"REASON_CODE_ABOVE_NODE_GROUP_LIMIT":       90,
-		"REASON_CODE_NODE_GROUP_LIMITS_INVALID":    91,
-		"REASON_CODE_NODE_RESERVED":                92,
-		"REASON_CODE_INSUFFICIENT_RESOURCE":        73,
-		"REASON_CODE_NODE_UNSCHEDULABLE":           74,
-		"REASON_CODE_NODE_NOT_IN_SET":              75,
-		"REASON_CODE_LARGER_THAN_ANY_NODE":         76,
-		"REASON_CODE_FRAGMENTED":                   77,
-		"REASON_CODE_NO_NODE_HAS_ALL":              78,
-		"REASON_CODE_NO_JOINT_PLACEMENT":           79,
-		"REASON_CODE_JOINT_PLACEMENT_NOT_FOUND":    80,
-		"REASON_CODE_BEING_RELEASED":               81,
-		"REASON_CODE_NOTHING_OFFERED":              82,
-		"REASON_CODE_NODE_TOO_SMALL":               83,
-		"REASON_CODE_HOST_PORT_TAKEN":              84,
-		"REASON_CODE_POD_AFFINITY":                 85,
-		"REASON_CODE_POD_ANTI_AFFINITY":            86,
-		"REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS":  87,
-		"REASON_CODE_TOPOLOGY_SPREAD":              88,
-		"REASON_CODE_TOPOLOGY_LABEL_MISSING":       89,
-		"REASON_CODE_ENTITLED":                     100,
-		"REASON_CODE_BORROWED":                     101,
-		"REASON_CODE_ABOVE_LIMIT":                  102,
-		"REASON_CODE_NOT_IDLE":                     103,
-		"REASON_CODE_NEVER_FITS":                   104,
-		"REASON_CODE_ABOVE_TOTAL":                  105,
-		"REASON_CODE_NOT_ENTITLED":                 106,
-		"REASON_CODE_NO_PLAN":                      107,
-		"REASON_CODE_NOT_CALM":                     108,
-		"REASON_CODE_NOT_NEEDED":                   109,
-		"REASON_CODE_WITHIN_ENTITLEMENT":           110,
-		"REASON_CODE_RESERVED":                     111,
-		"REASON_CODE_NOT_NOMINATED":                120,
-		"REASON_CODE_NO_FLAVOR":                    121,
-		"REASON_CODE_QUOTA_IN_USE":                 122,
+	CauseCode_value = map[string]int32{
+		"CAUSE_CODE_UNSPECIFIED":                  0,
+		"CAUSE_CODE_QUEUE_NOT_OPEN":               1,
+		"CAUSE_CODE_ABOVE_REAL_CAPABILITY":        2,
+		"CAUSE_CODE_ABOVE_DESERVED":               3,
+		"CAUSE_CODE_NO_DIMENSION_WITHIN_DESERVED": 4,
+		"CAUSE_CODE_HIERARCHY_REFUSED":            5,
+		"CAUSE_CODE_QUEUE_TAKES_NO_PART":          6,
+		"CAUSE_CODE_ABOVE_OVERCOMMIT":             7,
+		"CAUSE_CODE_BEST_EFFORT_CLAIMANT":         8,
+		"CAUSE_CODE_OVERUSED":                     9,
+		"CAUSE_CODE_JOB_NOT_PENDING":              10,
+		"CAUSE_CODE_NO_MIN_RESOURCES":             11,
+		"CAUSE_CODE_NOT_ENOUGH_TASKS":             20,
+		"CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE":     21,
+		"CAUSE_CODE_NOT_READY":                    22,
+		"CAUSE_CODE_ROLE_NOT_READY":               23,
+		"CAUSE_CODE_NOT_STARVING":                 24,
+		"CAUSE_CODE_NOT_PIPELINED":                25,
+		"CAUSE_CODE_TASKS_GATED":                  26,
+		"CAUSE_CODE_NO_SHARED_DIMENSION":          40,
+		"CAUSE_CODE_GUARANTEE_KEPT":               41,
+		"CAUSE_CODE_WITHIN_DESERVED":              42,
+		"CAUSE_CODE_BEST_EFFORT_SUBTREE":          43,
+		"CAUSE_CODE_GANG_MINIMUM":                 44,
+		"CAUSE_CODE_PRIORITY_NOT_LOWER":           45,
+		"CAUSE_CODE_SHARE_NOT_HIGHER":             46,
+		"CAUSE_CODE_SYSTEM_CRITICAL":              47,
+		"CAUSE_CODE_SYSTEM_NAMESPACE":             48,
+		"CAUSE_CODE_COOLDOWN":                     49,
+		"CAUSE_CODE_HIERARCHY_ORDER":              50,
+		"CAUSE_CODE_NOT_RUNNING":                  51,
+		"CAUSE_CODE_NOT_PREEMPTABLE":              52,
+		"CAUSE_CODE_QUEUE_NOT_RECLAIMABLE":        53,
+		"CAUSE_CODE_SAME_QUEUE":                   54,
+		"CAUSE_CODE_OTHER_QUEUE":                  55,
+		"CAUSE_CODE_BEST_EFFORT_VICTIM":           56,
+		"CAUSE_CODE_NOT_IN_DECIDING_TIER":         57,
+		"CAUSE_CODE_NOT_A_CANDIDATE":              58,
+		"CAUSE_CODE_SAME_JOB":                     59,
+		"CAUSE_CODE_NODE_GROUP_MISSING":           70,
+		"CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY":   71,
+		"CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY":     72,
+		"CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT":       90,
+		"CAUSE_CODE_NODE_GROUP_LIMITS_INVALID":    91,
+		"CAUSE_CODE_NODE_RESERVED":                92,
+		"CAUSE_CODE_INSUFFICIENT_RESOURCE":        73,
+		"CAUSE_CODE_NODE_UNSCHEDULABLE":           74,
+		"CAUSE_CODE_NODE_NOT_IN_SET":              75,
+		"CAUSE_CODE_LARGER_THAN_ANY_NODE":         76,
+		"CAUSE_CODE_FRAGMENTED":                   77,
+		"CAUSE_CODE_NO_NODE_HAS_ALL":              78,
+		"CAUSE_CODE_NO_JOINT_PLACEMENT":           79,
+		"CAUSE_CODE_JOINT_PLACEMENT_NOT_FOUND":    80,
+		"CAUSE_CODE_BEING_RELEASED":               81,
+		"CAUSE_CODE_NOTHING_OFFERED":              82,
+		"CAUSE_CODE_NODE_TOO_SMALL":               83,
+		"CAUSE_CODE_HOST_PORT_TAKEN":              84,
+		"CAUSE_CODE_POD_AFFINITY":                 85,
+		"CAUSE_CODE_POD_ANTI_AFFINITY":            86,
+		"CAUSE_CODE_POD_ANTI_AFFINITY_OF_OTHERS":  87,
+		"CAUSE_CODE_TOPOLOGY_SPREAD":              88,
+		"CAUSE_CODE_TOPOLOGY_LABEL_MISSING":       89,
+		"CAUSE_CODE_ENTITLED":                     100,
+		"CAUSE_CODE_BORROWED":                     101,
+		"CAUSE_CODE_ABOVE_LIMIT":                  102,
+		"CAUSE_CODE_NOT_IDLE":                     103,
+		"CAUSE_CODE_NEVER_FITS":                   104,
+		"CAUSE_CODE_ABOVE_TOTAL":                  105,
+		"CAUSE_CODE_NOT_ENTITLED":                 106,
+		"CAUSE_CODE_NO_PLAN":                      107,
+		"CAUSE_CODE_NOT_CALM":                     108,
+		"CAUSE_CODE_NOT_NEEDED":                   109,
+		"CAUSE_CODE_WITHIN_ENTITLEMENT":           110,
+		"CAUSE_CODE_RESERVED":                     111,
+		"CAUSE_CODE_NOT_NOMINATED":                120,
+		"CAUSE_CODE_NO_FLAVOR":                    121,
+		"CAUSE_CODE_QUOTA_IN_USE":                 122,
 	}
 )
 
-func (x ReasonCode) Enum() *ReasonCode {
-	p := new(ReasonCode)
+func (x CauseCode) Enum() *CauseCode {
+	p := new(CauseCode)
 	*p = x
 	return p
 }
 
-func (x ReasonCode) String() string {
+func (x CauseCode) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (ReasonCode) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[2].Descriptor()
+func (CauseCode) Descriptor() protoreflect.EnumDescriptor {
+	return file_apportion_v1_cause_proto_enumTypes[2].Descriptor()
 }
 
-func (ReasonCode) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[2]
+func (CauseCode) Type() protoreflect.EnumType {
+	return &file_apportion_v1_cause_proto_enumTypes[2]
 }
 
-func (x ReasonCode) Number() protoreflect.EnumNumber {
+func (x CauseCode) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use ReasonCode.Descriptor instead.
-func (ReasonCode) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{2}
+// Deprecated: Use CauseCode.Descriptor instead.
+func (CauseCode) EnumDescriptor() ([]byte, []int) {
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{2}
 }
 
 // WarningCode is an open enum.
@@ -543,9 +543,8 @@ const (
 	WarningCode_WARNING_CODE_NO_AFFINITY_FITS_NOTHING WarningCode = 19
 	// Tasks are on no node of the snapshot: a change removed their nodes, or these were not read.
 	WarningCode_WARNING_CODE_TASKS_OFF_NODE WarningCode = 20
-	// Nodes have less than one core, or less than one device: amounts may be in cores instead of milli-cores, or in devices instead of
-	// thousandths.
-	WarningCode_WARNING_CODE_NODE_BELOW_ONE WarningCode = 21
+	// Nodes have less than one core: amounts of cpu may be in cores instead of milli-cores.
+	WarningCode_WARNING_CODE_NODE_BELOW_ONE_CORE WarningCode = 21
 	// Queues state usage, a budget or owners, but the snapshot has no memory: they are ignored.
 	WarningCode_WARNING_CODE_MEMORY_IGNORED WarningCode = 22
 	// The usage was stated for another epoch than that of `as_of`. It is used all the same.
@@ -583,7 +582,7 @@ var (
 		18: "WARNING_CODE_TRUNCATED",
 		19: "WARNING_CODE_NO_AFFINITY_FITS_NOTHING",
 		20: "WARNING_CODE_TASKS_OFF_NODE",
-		21: "WARNING_CODE_NODE_BELOW_ONE",
+		21: "WARNING_CODE_NODE_BELOW_ONE_CORE",
 		22: "WARNING_CODE_MEMORY_IGNORED",
 		23: "WARNING_CODE_MEMORY_STALE",
 		24: "WARNING_CODE_MEMORY_SWINGS",
@@ -612,7 +611,7 @@ var (
 		"WARNING_CODE_TRUNCATED":                    18,
 		"WARNING_CODE_NO_AFFINITY_FITS_NOTHING":     19,
 		"WARNING_CODE_TASKS_OFF_NODE":               20,
-		"WARNING_CODE_NODE_BELOW_ONE":               21,
+		"WARNING_CODE_NODE_BELOW_ONE_CORE":          21,
 		"WARNING_CODE_MEMORY_IGNORED":               22,
 		"WARNING_CODE_MEMORY_STALE":                 23,
 		"WARNING_CODE_MEMORY_SWINGS":                24,
@@ -633,11 +632,11 @@ func (x WarningCode) String() string {
 }
 
 func (WarningCode) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[3].Descriptor()
+	return file_apportion_v1_cause_proto_enumTypes[3].Descriptor()
 }
 
 func (WarningCode) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[3]
+	return &file_apportion_v1_cause_proto_enumTypes[3]
 }
 
 func (x WarningCode) Number() protoreflect.EnumNumber {
@@ -646,7 +645,7 @@ func (x WarningCode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WarningCode.Descriptor instead.
 func (WarningCode) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{3}
 }
 
 // ErrorReason is the `reason` of the google.rpc.ErrorInfo that every error carries (domain `apportion.dev`).
@@ -765,11 +764,11 @@ func (x ErrorReason) String() string {
 }
 
 func (ErrorReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[4].Descriptor()
+	return file_apportion_v1_cause_proto_enumTypes[4].Descriptor()
 }
 
 func (ErrorReason) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[4]
+	return &file_apportion_v1_cause_proto_enumTypes[4]
 }
 
 func (x ErrorReason) Number() protoreflect.EnumNumber {
@@ -778,7 +777,7 @@ func (x ErrorReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErrorReason.Descriptor instead.
 func (ErrorReason) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{4}
 }
 
 // ProportionEnd is the reason why the rounds ended.
@@ -822,11 +821,11 @@ func (x ProportionEnd) String() string {
 }
 
 func (ProportionEnd) Descriptor() protoreflect.EnumDescriptor {
-	return file_apportion_v1_reason_proto_enumTypes[5].Descriptor()
+	return file_apportion_v1_cause_proto_enumTypes[5].Descriptor()
 }
 
 func (ProportionEnd) Type() protoreflect.EnumType {
-	return &file_apportion_v1_reason_proto_enumTypes[5]
+	return &file_apportion_v1_cause_proto_enumTypes[5]
 }
 
 func (x ProportionEnd) Number() protoreflect.EnumNumber {
@@ -835,23 +834,23 @@ func (x ProportionEnd) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProportionEnd.Descriptor instead.
 func (ProportionEnd) EnumDescriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{5}
 }
 
-// Verdict is a vote with its reasons.
+// Verdict is a vote with its causes.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// PERMIT or REJECT.
 	Vote Vote `protobuf:"varint,1,opt,name=vote,proto3,enum=apportion.v1.Vote" json:"vote,omitempty"`
 	// At least one unless the vote is a plain permit.
-	Reasons       []*Reason `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	Causes        []*Cause `protobuf:"bytes,2,rep,name=causes,proto3" json:"causes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[0]
+	mi := &file_apportion_v1_cause_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -863,7 +862,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[0]
+	mi := &file_apportion_v1_cause_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -876,7 +875,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{0}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Verdict) GetVote() Vote {
@@ -886,58 +885,80 @@ func (x *Verdict) GetVote() Vote {
 	return Vote_VOTE_UNSPECIFIED
 }
 
-func (x *Verdict) GetReasons() []*Reason {
+func (x *Verdict) GetCauses() []*Cause {
 	if x != nil {
-		return x.Reasons
+		return x.Causes
 	}
 	return nil
 }
 
-// Reason identifies the plugin that refused (or protected), the rule, and the numbers. User interfaces build texts from these fields; texts
-// are not meant to be parsed.
-type Reason struct {
+// Cause says why not, or why: who says it, the rule, and the compared numbers. User interfaces build texts from these fields; texts are not
+// meant to be parsed. The list that a cause is in says which of the fields after `text` it has.
+type Cause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Volcano's name of the plugin: proportion, capacity, drf, gang … Empty: a rule that does not belong to a plugin.
 	Plugin string `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	// The rule; it defines the meaning of the numbers.
-	Code ReasonCode `protobuf:"varint,2,opt,name=code,proto3,enum=apportion.v1.ReasonCode" json:"code,omitempty"`
+	// The rule; it defines the meaning of the numbers. Unspecified among `nodes`: further causes, which are not listed one by one.
+	Code CauseCode `protobuf:"varint,2,opt,name=code,proto3,enum=apportion.v1.CauseCode" json:"code,omitempty"`
 	// Index of the queue where the numbers were compared, such as an ancestor. Absent: no queue.
 	Queue *uint32 `protobuf:"varint,3,opt,name=queue,proto3,oneof" json:"queue,omitempty"`
-	// Index into the answer's dimensions. Absent: no single dimension.
-	Dimension *uint32 `protobuf:"varint,4,opt,name=dimension,proto3,oneof" json:"dimension,omitempty"`
+	// Indices into the answer's dimensions. If numbers were compared: the one that they are of, or none. Among `nodes`, INSUFFICIENT_RESOURCE
+	// and NODE_TOO_SMALL: those of which there is too little.
+	Dimensions []uint32 `protobuf:"varint,4,rep,packed,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// The existing amount (allocated, inqueue …), in units of the dimension, or a count of tasks.
 	Have float64 `protobuf:"fixed64,5,opt,name=have,proto3" json:"have,omitempty"`
 	// The additional request.
 	Need float64 `protobuf:"fixed64,6,opt,name=need,proto3" json:"need,omitempty"`
 	// The amount that must not be exceeded, or must be reached.
 	Limit float64 `protobuf:"fixed64,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Role of the job. Empty: none.
-	Role string `protobuf:"bytes,8,opt,name=role,proto3" json:"role,omitempty"`
+	// Text from the snapshot: a role of the job, the rule of a node set, a short description of why a node takes no tasks (`cordoned`), what
+	// it is reserved for. Empty: none.
+	Detail string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
 	// The error in the queue tree, for HIERARCHY_REFUSED. `queue` is the invalid queue.
 	HierarchyFault HierarchyFault `protobuf:"varint,9,opt,name=hierarchy_fault,json=hierarchyFault,proto3,enum=apportion.v1.HierarchyFault" json:"hierarchy_fault,omitempty"`
-	// Text from the snapshot: the rule of a node set, or why a node takes no tasks. Empty: none.
-	Detail string `protobuf:"bytes,10,opt,name=detail,proto3" json:"detail,omitempty"`
-	// The reason as a sentence without its period, with names and human-readable units. Only if Input.texts is set.
-	Text          string `protobuf:"bytes,11,opt,name=text,proto3" json:"text,omitempty"`
+	// The cause as a sentence without its period, with names and human-readable units. Only if Input.texts is set; none among `nodes`, which
+	// one sentence of the answer counts.
+	Text string `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`
+	// Number of nodes, candidates or tasks with it. 0: it is about the queue or the job.
+	Count uint32 `protobuf:"varint,11,opt,name=count,proto3" json:"count,omitempty"`
+	// How many of these nodes have enough left for the task, so that the rule alone excludes them. Nodes of another role
+	// (`NodeExclusion.other_role`) do not count.
+	Free uint32 `protobuf:"varint,12,opt,name=free,proto3" json:"free,omitempty"`
+	// Index of the node that it is about. Absent: none.
+	Node *uint32 `protobuf:"varint,13,opt,name=node,proto3,oneof" json:"node,omitempty"`
+	// Number of the task that it is about. Absent: none.
+	Task *uint32 `protobuf:"varint,14,opt,name=task,proto3,oneof" json:"task,omitempty"`
+	// The task's uid, or `namespace/name`. Empty with `omit_names`, and among `checks`.
+	Uid string `protobuf:"bytes,15,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Among `nodes`, NODE_RESERVED: when the reservation begins, in Unix nanoseconds, as in `NodeReservation`.
+	StartTime int64 `protobuf:"varint,16,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// When it ends.
+	EndTime int64 `protobuf:"varint,17,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Uid of the job that holds it, empty if none does or the caller may not see it.
+	Holder string `protobuf:"bytes,18,opt,name=holder,proto3" json:"holder,omitempty"`
+	// Among `checks`: true if the numbers are within the limit, or the candidate may be evicted according to this test.
+	Passed bool `protobuf:"varint,19,opt,name=passed,proto3" json:"passed,omitempty"`
+	// Among the `checks` of candidates: position of the plugin's tier in the policy.
+	Tier          uint32 `protobuf:"varint,20,opt,name=tier,proto3" json:"tier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Reason) Reset() {
-	*x = Reason{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[1]
+func (x *Cause) Reset() {
+	*x = Cause{}
+	mi := &file_apportion_v1_cause_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Reason) String() string {
+func (x *Cause) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Reason) ProtoMessage() {}
+func (*Cause) ProtoMessage() {}
 
-func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[1]
+func (x *Cause) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_cause_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,86 +969,149 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Reason.ProtoReflect.Descriptor instead.
-func (*Reason) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{1}
+// Deprecated: Use Cause.ProtoReflect.Descriptor instead.
+func (*Cause) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Reason) GetPlugin() string {
+func (x *Cause) GetPlugin() string {
 	if x != nil {
 		return x.Plugin
 	}
 	return ""
 }
 
-func (x *Reason) GetCode() ReasonCode {
+func (x *Cause) GetCode() CauseCode {
 	if x != nil {
 		return x.Code
 	}
-	return ReasonCode_REASON_CODE_UNSPECIFIED
+	return CauseCode_CAUSE_CODE_UNSPECIFIED
 }
 
-func (x *Reason) GetQueue() uint32 {
+func (x *Cause) GetQueue() uint32 {
 	if x != nil && x.Queue != nil {
 		return *x.Queue
 	}
 	return 0
 }
 
-func (x *Reason) GetDimension() uint32 {
-	if x != nil && x.Dimension != nil {
-		return *x.Dimension
+func (x *Cause) GetDimensions() []uint32 {
+	if x != nil {
+		return x.Dimensions
 	}
-	return 0
+	return nil
 }
 
-func (x *Reason) GetHave() float64 {
+func (x *Cause) GetHave() float64 {
 	if x != nil {
 		return x.Have
 	}
 	return 0
 }
 
-func (x *Reason) GetNeed() float64 {
+func (x *Cause) GetNeed() float64 {
 	if x != nil {
 		return x.Need
 	}
 	return 0
 }
 
-func (x *Reason) GetLimit() float64 {
+func (x *Cause) GetLimit() float64 {
 	if x != nil {
 		return x.Limit
 	}
 	return 0
 }
 
-func (x *Reason) GetRole() string {
-	if x != nil {
-		return x.Role
-	}
-	return ""
-}
-
-func (x *Reason) GetHierarchyFault() HierarchyFault {
-	if x != nil {
-		return x.HierarchyFault
-	}
-	return HierarchyFault_HIERARCHY_FAULT_UNSPECIFIED
-}
-
-func (x *Reason) GetDetail() string {
+func (x *Cause) GetDetail() string {
 	if x != nil {
 		return x.Detail
 	}
 	return ""
 }
 
-func (x *Reason) GetText() string {
+func (x *Cause) GetHierarchyFault() HierarchyFault {
+	if x != nil {
+		return x.HierarchyFault
+	}
+	return HierarchyFault_HIERARCHY_FAULT_UNSPECIFIED
+}
+
+func (x *Cause) GetText() string {
 	if x != nil {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *Cause) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Cause) GetFree() uint32 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *Cause) GetNode() uint32 {
+	if x != nil && x.Node != nil {
+		return *x.Node
+	}
+	return 0
+}
+
+func (x *Cause) GetTask() uint32 {
+	if x != nil && x.Task != nil {
+		return *x.Task
+	}
+	return 0
+}
+
+func (x *Cause) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *Cause) GetStartTime() int64 {
+	if x != nil {
+		return x.StartTime
+	}
+	return 0
+}
+
+func (x *Cause) GetEndTime() int64 {
+	if x != nil {
+		return x.EndTime
+	}
+	return 0
+}
+
+func (x *Cause) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *Cause) GetPassed() bool {
+	if x != nil {
+		return x.Passed
+	}
+	return false
+}
+
+func (x *Cause) GetTier() uint32 {
+	if x != nil {
+		return x.Tier
+	}
+	return 0
 }
 
 // Warning reports input that is valid and treated as in Volcano, but is probably unintended.
@@ -1051,7 +1135,7 @@ type Warning struct {
 
 func (x *Warning) Reset() {
 	*x = Warning{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[2]
+	mi := &file_apportion_v1_cause_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1147,7 @@ func (x *Warning) String() string {
 func (*Warning) ProtoMessage() {}
 
 func (x *Warning) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[2]
+	mi := &file_apportion_v1_cause_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1160,7 @@ func (x *Warning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Warning.ProtoReflect.Descriptor instead.
 func (*Warning) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Warning) GetCode() WarningCode {
@@ -1121,79 +1205,6 @@ func (x *Warning) GetEpochs() int64 {
 	return 0
 }
 
-// VictimCheck is one test that one plugin made of one candidate.
-type VictimCheck struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the candidate task.
-	Task uint32 `protobuf:"varint,1,opt,name=task,proto3" json:"task,omitempty"`
-	// Position of the tier in the policy.
-	Tier uint32 `protobuf:"varint,2,opt,name=tier,proto3" json:"tier,omitempty"`
-	// True: according to this test the candidate may be evicted.
-	Passed bool `protobuf:"varint,3,opt,name=passed,proto3" json:"passed,omitempty"`
-	// The tested numbers, and where they were tested.
-	Reason        *Reason `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *VictimCheck) Reset() {
-	*x = VictimCheck{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *VictimCheck) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*VictimCheck) ProtoMessage() {}
-
-func (x *VictimCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use VictimCheck.ProtoReflect.Descriptor instead.
-func (*VictimCheck) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *VictimCheck) GetTask() uint32 {
-	if x != nil {
-		return x.Task
-	}
-	return 0
-}
-
-func (x *VictimCheck) GetTier() uint32 {
-	if x != nil {
-		return x.Tier
-	}
-	return 0
-}
-
-func (x *VictimCheck) GetPassed() bool {
-	if x != nil {
-		return x.Passed
-	}
-	return false
-}
-
-func (x *VictimCheck) GetReason() *Reason {
-	if x != nil {
-		return x.Reason
-	}
-	return nil
-}
-
 // ProportionDerivation is the complete calculation of deserved.
 type ProportionDerivation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1211,7 +1222,7 @@ type ProportionDerivation struct {
 
 func (x *ProportionDerivation) Reset() {
 	*x = ProportionDerivation{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[4]
+	mi := &file_apportion_v1_cause_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1234,7 @@ func (x *ProportionDerivation) String() string {
 func (*ProportionDerivation) ProtoMessage() {}
 
 func (x *ProportionDerivation) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[4]
+	mi := &file_apportion_v1_cause_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1247,7 @@ func (x *ProportionDerivation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProportionDerivation.ProtoReflect.Descriptor instead.
 func (*ProportionDerivation) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ProportionDerivation) GetRounds() []*ProportionRound {
@@ -1282,7 +1293,7 @@ type ProportionRound struct {
 
 func (x *ProportionRound) Reset() {
 	*x = ProportionRound{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[5]
+	mi := &file_apportion_v1_cause_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +1305,7 @@ func (x *ProportionRound) String() string {
 func (*ProportionRound) ProtoMessage() {}
 
 func (x *ProportionRound) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[5]
+	mi := &file_apportion_v1_cause_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +1318,7 @@ func (x *ProportionRound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProportionRound.ProtoReflect.Descriptor instead.
 func (*ProportionRound) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ProportionRound) GetRemaining() *Resource {
@@ -1354,7 +1365,7 @@ type ProportionShare struct {
 
 func (x *ProportionShare) Reset() {
 	*x = ProportionShare{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[6]
+	mi := &file_apportion_v1_cause_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1377,7 @@ func (x *ProportionShare) String() string {
 func (*ProportionShare) ProtoMessage() {}
 
 func (x *ProportionShare) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[6]
+	mi := &file_apportion_v1_cause_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1390,7 @@ func (x *ProportionShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProportionShare.ProtoReflect.Descriptor instead.
 func (*ProportionShare) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ProportionShare) GetQueue() uint32 {
@@ -1442,7 +1453,7 @@ type CapacityDerivation struct {
 
 func (x *CapacityDerivation) Reset() {
 	*x = CapacityDerivation{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[7]
+	mi := &file_apportion_v1_cause_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1465,7 @@ func (x *CapacityDerivation) String() string {
 func (*CapacityDerivation) ProtoMessage() {}
 
 func (x *CapacityDerivation) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[7]
+	mi := &file_apportion_v1_cause_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1478,7 @@ func (x *CapacityDerivation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CapacityDerivation.ProtoReflect.Descriptor instead.
 func (*CapacityDerivation) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CapacityDerivation) GetLevels() []*CapacityLevel {
@@ -1506,7 +1517,7 @@ type CapacityLevel struct {
 
 func (x *CapacityLevel) Reset() {
 	*x = CapacityLevel{}
-	mi := &file_apportion_v1_reason_proto_msgTypes[8]
+	mi := &file_apportion_v1_cause_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1529,7 @@ func (x *CapacityLevel) String() string {
 func (*CapacityLevel) ProtoMessage() {}
 
 func (x *CapacityLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_reason_proto_msgTypes[8]
+	mi := &file_apportion_v1_cause_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1542,7 @@ func (x *CapacityLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CapacityLevel.ProtoReflect.Descriptor instead.
 func (*CapacityLevel) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_reason_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_cause_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CapacityLevel) GetQueue() uint32 {
@@ -1604,30 +1615,42 @@ func (x *CapacityLevel) GetDeserved() *Resource {
 	return nil
 }
 
-var File_apportion_v1_reason_proto protoreflect.FileDescriptor
+var File_apportion_v1_cause_proto protoreflect.FileDescriptor
 
-const file_apportion_v1_reason_proto_rawDesc = "" +
+const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/reason.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"a\n" +
+	"\x18apportion/v1/cause.proto\x12\fapportion.v1\x1a\x1bapportion/v1/resource.proto\"^\n" +
 	"\aVerdict\x12&\n" +
-	"\x04vote\x18\x01 \x01(\x0e2\x12.apportion.v1.VoteR\x04vote\x12.\n" +
-	"\areasons\x18\x02 \x03(\v2\x14.apportion.v1.ReasonR\areasons\"\xe9\x02\n" +
-	"\x06Reason\x12\x16\n" +
-	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12,\n" +
-	"\x04code\x18\x02 \x01(\x0e2\x18.apportion.v1.ReasonCodeR\x04code\x12\x19\n" +
-	"\x05queue\x18\x03 \x01(\rH\x00R\x05queue\x88\x01\x01\x12!\n" +
-	"\tdimension\x18\x04 \x01(\rH\x01R\tdimension\x88\x01\x01\x12\x12\n" +
+	"\x04vote\x18\x01 \x01(\x0e2\x12.apportion.v1.VoteR\x04vote\x12+\n" +
+	"\x06causes\x18\x02 \x03(\v2\x13.apportion.v1.CauseR\x06causes\"\xc0\x04\n" +
+	"\x05Cause\x12\x16\n" +
+	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12+\n" +
+	"\x04code\x18\x02 \x01(\x0e2\x17.apportion.v1.CauseCodeR\x04code\x12\x19\n" +
+	"\x05queue\x18\x03 \x01(\rH\x00R\x05queue\x88\x01\x01\x12\x1e\n" +
+	"\n" +
+	"dimensions\x18\x04 \x03(\rR\n" +
+	"dimensions\x12\x12\n" +
 	"\x04have\x18\x05 \x01(\x01R\x04have\x12\x12\n" +
 	"\x04need\x18\x06 \x01(\x01R\x04need\x12\x14\n" +
-	"\x05limit\x18\a \x01(\x01R\x05limit\x12\x12\n" +
-	"\x04role\x18\b \x01(\tR\x04role\x12E\n" +
-	"\x0fhierarchy_fault\x18\t \x01(\x0e2\x1c.apportion.v1.HierarchyFaultR\x0ehierarchyFault\x12\x16\n" +
-	"\x06detail\x18\n" +
-	" \x01(\tR\x06detail\x12\x12\n" +
-	"\x04text\x18\v \x01(\tR\x04textB\b\n" +
-	"\x06_queueB\f\n" +
+	"\x05limit\x18\a \x01(\x01R\x05limit\x12\x16\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\x12E\n" +
+	"\x0fhierarchy_fault\x18\t \x01(\x0e2\x1c.apportion.v1.HierarchyFaultR\x0ehierarchyFault\x12\x12\n" +
+	"\x04text\x18\n" +
+	" \x01(\tR\x04text\x12\x14\n" +
+	"\x05count\x18\v \x01(\rR\x05count\x12\x12\n" +
+	"\x04free\x18\f \x01(\rR\x04free\x12\x17\n" +
+	"\x04node\x18\r \x01(\rH\x01R\x04node\x88\x01\x01\x12\x17\n" +
+	"\x04task\x18\x0e \x01(\rH\x02R\x04task\x88\x01\x01\x12\x10\n" +
+	"\x03uid\x18\x0f \x01(\tR\x03uid\x12\x1d\n" +
 	"\n" +
-	"_dimension\"\xd4\x01\n" +
+	"start_time\x18\x10 \x01(\x03R\tstartTime\x12\x19\n" +
+	"\bend_time\x18\x11 \x01(\x03R\aendTime\x12\x16\n" +
+	"\x06holder\x18\x12 \x01(\tR\x06holder\x12\x16\n" +
+	"\x06passed\x18\x13 \x01(\bR\x06passed\x12\x12\n" +
+	"\x04tier\x18\x14 \x01(\rR\x04tierB\b\n" +
+	"\x06_queueB\a\n" +
+	"\x05_nodeB\a\n" +
+	"\x05_task\"\xd4\x01\n" +
 	"\aWarning\x12-\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x19.apportion.v1.WarningCodeR\x04code\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
@@ -1637,12 +1660,7 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x06epochs\x18\x06 \x01(\x03R\x06epochsB\b\n" +
 	"\x06_queueB\f\n" +
 	"\n" +
-	"_dimension\"{\n" +
-	"\vVictimCheck\x12\x12\n" +
-	"\x04task\x18\x01 \x01(\rR\x04task\x12\x12\n" +
-	"\x04tier\x18\x02 \x01(\rR\x04tier\x12\x16\n" +
-	"\x06passed\x18\x03 \x01(\bR\x06passed\x12,\n" +
-	"\x06reason\x18\x04 \x01(\v2\x14.apportion.v1.ReasonR\x06reason\"\xeb\x01\n" +
+	"_dimension\"\xeb\x01\n" +
 	"\x14ProportionDerivation\x125\n" +
 	"\x06rounds\x18\x01 \x03(\v2\x1d.apportion.v1.ProportionRoundR\x06rounds\x12-\n" +
 	"\x03end\x18\x02 \x01(\x0e2\x1b.apportion.v1.ProportionEndR\x03end\x12,\n" +
@@ -1688,87 +1706,86 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x86\x14\n" +
-	"\n" +
-	"ReasonCode\x12\x1b\n" +
-	"\x17REASON_CODE_UNSPECIFIED\x10\x00\x12\x1e\n" +
-	"\x1aREASON_CODE_QUEUE_NOT_OPEN\x10\x01\x12%\n" +
-	"!REASON_CODE_ABOVE_REAL_CAPABILITY\x10\x02\x12\x1e\n" +
-	"\x1aREASON_CODE_ABOVE_DESERVED\x10\x03\x12,\n" +
-	"(REASON_CODE_NO_DIMENSION_WITHIN_DESERVED\x10\x04\x12!\n" +
-	"\x1dREASON_CODE_HIERARCHY_REFUSED\x10\x05\x12#\n" +
-	"\x1fREASON_CODE_QUEUE_TAKES_NO_PART\x10\x06\x12 \n" +
-	"\x1cREASON_CODE_ABOVE_OVERCOMMIT\x10\a\x12$\n" +
-	" REASON_CODE_BEST_EFFORT_CLAIMANT\x10\b\x12\x18\n" +
-	"\x14REASON_CODE_OVERUSED\x10\t\x12\x1f\n" +
-	"\x1bREASON_CODE_JOB_NOT_PENDING\x10\n" +
-	"\x12 \n" +
-	"\x1cREASON_CODE_NO_MIN_RESOURCES\x10\v\x12 \n" +
-	"\x1cREASON_CODE_NOT_ENOUGH_TASKS\x10\x14\x12(\n" +
-	"$REASON_CODE_NOT_ENOUGH_TASKS_OF_ROLE\x10\x15\x12\x19\n" +
-	"\x15REASON_CODE_NOT_READY\x10\x16\x12\x1e\n" +
-	"\x1aREASON_CODE_ROLE_NOT_READY\x10\x17\x12\x1c\n" +
-	"\x18REASON_CODE_NOT_STARVING\x10\x18\x12\x1d\n" +
-	"\x19REASON_CODE_NOT_PIPELINED\x10\x19\x12\x1b\n" +
-	"\x17REASON_CODE_TASKS_GATED\x10\x1a\x12#\n" +
-	"\x1fREASON_CODE_NO_SHARED_DIMENSION\x10(\x12\x1e\n" +
-	"\x1aREASON_CODE_GUARANTEE_KEPT\x10)\x12\x1f\n" +
-	"\x1bREASON_CODE_WITHIN_DESERVED\x10*\x12#\n" +
-	"\x1fREASON_CODE_BEST_EFFORT_SUBTREE\x10+\x12\x1c\n" +
-	"\x18REASON_CODE_GANG_MINIMUM\x10,\x12\"\n" +
-	"\x1eREASON_CODE_PRIORITY_NOT_LOWER\x10-\x12 \n" +
-	"\x1cREASON_CODE_SHARE_NOT_HIGHER\x10.\x12\x1f\n" +
-	"\x1bREASON_CODE_SYSTEM_CRITICAL\x10/\x12 \n" +
-	"\x1cREASON_CODE_SYSTEM_NAMESPACE\x100\x12\x18\n" +
-	"\x14REASON_CODE_COOLDOWN\x101\x12\x1f\n" +
-	"\x1bREASON_CODE_HIERARCHY_ORDER\x102\x12\x1b\n" +
-	"\x17REASON_CODE_NOT_RUNNING\x103\x12\x1f\n" +
-	"\x1bREASON_CODE_NOT_PREEMPTABLE\x104\x12%\n" +
-	"!REASON_CODE_QUEUE_NOT_RECLAIMABLE\x105\x12\x1a\n" +
-	"\x16REASON_CODE_SAME_QUEUE\x106\x12\x1b\n" +
-	"\x17REASON_CODE_OTHER_QUEUE\x107\x12\"\n" +
-	"\x1eREASON_CODE_BEST_EFFORT_VICTIM\x108\x12$\n" +
-	" REASON_CODE_NOT_IN_DECIDING_TIER\x109\x12\x1f\n" +
-	"\x1bREASON_CODE_NOT_A_CANDIDATE\x10:\x12\x18\n" +
-	"\x14REASON_CODE_SAME_JOB\x10;\x12\"\n" +
-	"\x1eREASON_CODE_NODE_GROUP_MISSING\x10F\x12*\n" +
-	"&REASON_CODE_NODE_GROUP_NOT_IN_AFFINITY\x10G\x12(\n" +
-	"$REASON_CODE_NODE_GROUP_ANTI_AFFINITY\x10H\x12&\n" +
-	"\"REASON_CODE_ABOVE_NODE_GROUP_LIMIT\x10Z\x12)\n" +
-	"%REASON_CODE_NODE_GROUP_LIMITS_INVALID\x10[\x12\x1d\n" +
-	"\x19REASON_CODE_NODE_RESERVED\x10\\\x12%\n" +
-	"!REASON_CODE_INSUFFICIENT_RESOURCE\x10I\x12\"\n" +
-	"\x1eREASON_CODE_NODE_UNSCHEDULABLE\x10J\x12\x1f\n" +
-	"\x1bREASON_CODE_NODE_NOT_IN_SET\x10K\x12$\n" +
-	" REASON_CODE_LARGER_THAN_ANY_NODE\x10L\x12\x1a\n" +
-	"\x16REASON_CODE_FRAGMENTED\x10M\x12\x1f\n" +
-	"\x1bREASON_CODE_NO_NODE_HAS_ALL\x10N\x12\"\n" +
-	"\x1eREASON_CODE_NO_JOINT_PLACEMENT\x10O\x12)\n" +
-	"%REASON_CODE_JOINT_PLACEMENT_NOT_FOUND\x10P\x12\x1e\n" +
-	"\x1aREASON_CODE_BEING_RELEASED\x10Q\x12\x1f\n" +
-	"\x1bREASON_CODE_NOTHING_OFFERED\x10R\x12\x1e\n" +
-	"\x1aREASON_CODE_NODE_TOO_SMALL\x10S\x12\x1f\n" +
-	"\x1bREASON_CODE_HOST_PORT_TAKEN\x10T\x12\x1c\n" +
-	"\x18REASON_CODE_POD_AFFINITY\x10U\x12!\n" +
-	"\x1dREASON_CODE_POD_ANTI_AFFINITY\x10V\x12+\n" +
-	"'REASON_CODE_POD_ANTI_AFFINITY_OF_OTHERS\x10W\x12\x1f\n" +
-	"\x1bREASON_CODE_TOPOLOGY_SPREAD\x10X\x12&\n" +
-	"\"REASON_CODE_TOPOLOGY_LABEL_MISSING\x10Y\x12\x18\n" +
-	"\x14REASON_CODE_ENTITLED\x10d\x12\x18\n" +
-	"\x14REASON_CODE_BORROWED\x10e\x12\x1b\n" +
-	"\x17REASON_CODE_ABOVE_LIMIT\x10f\x12\x18\n" +
-	"\x14REASON_CODE_NOT_IDLE\x10g\x12\x1a\n" +
-	"\x16REASON_CODE_NEVER_FITS\x10h\x12\x1b\n" +
-	"\x17REASON_CODE_ABOVE_TOTAL\x10i\x12\x1c\n" +
-	"\x18REASON_CODE_NOT_ENTITLED\x10j\x12\x17\n" +
-	"\x13REASON_CODE_NO_PLAN\x10k\x12\x18\n" +
-	"\x14REASON_CODE_NOT_CALM\x10l\x12\x1a\n" +
-	"\x16REASON_CODE_NOT_NEEDED\x10m\x12\"\n" +
-	"\x1eREASON_CODE_WITHIN_ENTITLEMENT\x10n\x12\x18\n" +
-	"\x14REASON_CODE_RESERVED\x10o\x12\x1d\n" +
-	"\x19REASON_CODE_NOT_NOMINATED\x10x\x12\x19\n" +
-	"\x15REASON_CODE_NO_FLAVOR\x10y\x12\x1c\n" +
-	"\x18REASON_CODE_QUOTA_IN_USE\x10z*\xf7\a\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xb8\x13\n" +
+	"\tCauseCode\x12\x1a\n" +
+	"\x16CAUSE_CODE_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19CAUSE_CODE_QUEUE_NOT_OPEN\x10\x01\x12$\n" +
+	" CAUSE_CODE_ABOVE_REAL_CAPABILITY\x10\x02\x12\x1d\n" +
+	"\x19CAUSE_CODE_ABOVE_DESERVED\x10\x03\x12+\n" +
+	"'CAUSE_CODE_NO_DIMENSION_WITHIN_DESERVED\x10\x04\x12 \n" +
+	"\x1cCAUSE_CODE_HIERARCHY_REFUSED\x10\x05\x12\"\n" +
+	"\x1eCAUSE_CODE_QUEUE_TAKES_NO_PART\x10\x06\x12\x1f\n" +
+	"\x1bCAUSE_CODE_ABOVE_OVERCOMMIT\x10\a\x12#\n" +
+	"\x1fCAUSE_CODE_BEST_EFFORT_CLAIMANT\x10\b\x12\x17\n" +
+	"\x13CAUSE_CODE_OVERUSED\x10\t\x12\x1e\n" +
+	"\x1aCAUSE_CODE_JOB_NOT_PENDING\x10\n" +
+	"\x12\x1f\n" +
+	"\x1bCAUSE_CODE_NO_MIN_RESOURCES\x10\v\x12\x1f\n" +
+	"\x1bCAUSE_CODE_NOT_ENOUGH_TASKS\x10\x14\x12'\n" +
+	"#CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE\x10\x15\x12\x18\n" +
+	"\x14CAUSE_CODE_NOT_READY\x10\x16\x12\x1d\n" +
+	"\x19CAUSE_CODE_ROLE_NOT_READY\x10\x17\x12\x1b\n" +
+	"\x17CAUSE_CODE_NOT_STARVING\x10\x18\x12\x1c\n" +
+	"\x18CAUSE_CODE_NOT_PIPELINED\x10\x19\x12\x1a\n" +
+	"\x16CAUSE_CODE_TASKS_GATED\x10\x1a\x12\"\n" +
+	"\x1eCAUSE_CODE_NO_SHARED_DIMENSION\x10(\x12\x1d\n" +
+	"\x19CAUSE_CODE_GUARANTEE_KEPT\x10)\x12\x1e\n" +
+	"\x1aCAUSE_CODE_WITHIN_DESERVED\x10*\x12\"\n" +
+	"\x1eCAUSE_CODE_BEST_EFFORT_SUBTREE\x10+\x12\x1b\n" +
+	"\x17CAUSE_CODE_GANG_MINIMUM\x10,\x12!\n" +
+	"\x1dCAUSE_CODE_PRIORITY_NOT_LOWER\x10-\x12\x1f\n" +
+	"\x1bCAUSE_CODE_SHARE_NOT_HIGHER\x10.\x12\x1e\n" +
+	"\x1aCAUSE_CODE_SYSTEM_CRITICAL\x10/\x12\x1f\n" +
+	"\x1bCAUSE_CODE_SYSTEM_NAMESPACE\x100\x12\x17\n" +
+	"\x13CAUSE_CODE_COOLDOWN\x101\x12\x1e\n" +
+	"\x1aCAUSE_CODE_HIERARCHY_ORDER\x102\x12\x1a\n" +
+	"\x16CAUSE_CODE_NOT_RUNNING\x103\x12\x1e\n" +
+	"\x1aCAUSE_CODE_NOT_PREEMPTABLE\x104\x12$\n" +
+	" CAUSE_CODE_QUEUE_NOT_RECLAIMABLE\x105\x12\x19\n" +
+	"\x15CAUSE_CODE_SAME_QUEUE\x106\x12\x1a\n" +
+	"\x16CAUSE_CODE_OTHER_QUEUE\x107\x12!\n" +
+	"\x1dCAUSE_CODE_BEST_EFFORT_VICTIM\x108\x12#\n" +
+	"\x1fCAUSE_CODE_NOT_IN_DECIDING_TIER\x109\x12\x1e\n" +
+	"\x1aCAUSE_CODE_NOT_A_CANDIDATE\x10:\x12\x17\n" +
+	"\x13CAUSE_CODE_SAME_JOB\x10;\x12!\n" +
+	"\x1dCAUSE_CODE_NODE_GROUP_MISSING\x10F\x12)\n" +
+	"%CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY\x10G\x12'\n" +
+	"#CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY\x10H\x12%\n" +
+	"!CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT\x10Z\x12(\n" +
+	"$CAUSE_CODE_NODE_GROUP_LIMITS_INVALID\x10[\x12\x1c\n" +
+	"\x18CAUSE_CODE_NODE_RESERVED\x10\\\x12$\n" +
+	" CAUSE_CODE_INSUFFICIENT_RESOURCE\x10I\x12!\n" +
+	"\x1dCAUSE_CODE_NODE_UNSCHEDULABLE\x10J\x12\x1e\n" +
+	"\x1aCAUSE_CODE_NODE_NOT_IN_SET\x10K\x12#\n" +
+	"\x1fCAUSE_CODE_LARGER_THAN_ANY_NODE\x10L\x12\x19\n" +
+	"\x15CAUSE_CODE_FRAGMENTED\x10M\x12\x1e\n" +
+	"\x1aCAUSE_CODE_NO_NODE_HAS_ALL\x10N\x12!\n" +
+	"\x1dCAUSE_CODE_NO_JOINT_PLACEMENT\x10O\x12(\n" +
+	"$CAUSE_CODE_JOINT_PLACEMENT_NOT_FOUND\x10P\x12\x1d\n" +
+	"\x19CAUSE_CODE_BEING_RELEASED\x10Q\x12\x1e\n" +
+	"\x1aCAUSE_CODE_NOTHING_OFFERED\x10R\x12\x1d\n" +
+	"\x19CAUSE_CODE_NODE_TOO_SMALL\x10S\x12\x1e\n" +
+	"\x1aCAUSE_CODE_HOST_PORT_TAKEN\x10T\x12\x1b\n" +
+	"\x17CAUSE_CODE_POD_AFFINITY\x10U\x12 \n" +
+	"\x1cCAUSE_CODE_POD_ANTI_AFFINITY\x10V\x12*\n" +
+	"&CAUSE_CODE_POD_ANTI_AFFINITY_OF_OTHERS\x10W\x12\x1e\n" +
+	"\x1aCAUSE_CODE_TOPOLOGY_SPREAD\x10X\x12%\n" +
+	"!CAUSE_CODE_TOPOLOGY_LABEL_MISSING\x10Y\x12\x17\n" +
+	"\x13CAUSE_CODE_ENTITLED\x10d\x12\x17\n" +
+	"\x13CAUSE_CODE_BORROWED\x10e\x12\x1a\n" +
+	"\x16CAUSE_CODE_ABOVE_LIMIT\x10f\x12\x17\n" +
+	"\x13CAUSE_CODE_NOT_IDLE\x10g\x12\x19\n" +
+	"\x15CAUSE_CODE_NEVER_FITS\x10h\x12\x1a\n" +
+	"\x16CAUSE_CODE_ABOVE_TOTAL\x10i\x12\x1b\n" +
+	"\x17CAUSE_CODE_NOT_ENTITLED\x10j\x12\x16\n" +
+	"\x12CAUSE_CODE_NO_PLAN\x10k\x12\x17\n" +
+	"\x13CAUSE_CODE_NOT_CALM\x10l\x12\x19\n" +
+	"\x15CAUSE_CODE_NOT_NEEDED\x10m\x12!\n" +
+	"\x1dCAUSE_CODE_WITHIN_ENTITLEMENT\x10n\x12\x17\n" +
+	"\x13CAUSE_CODE_RESERVED\x10o\x12\x1c\n" +
+	"\x18CAUSE_CODE_NOT_NOMINATED\x10x\x12\x18\n" +
+	"\x14CAUSE_CODE_NO_FLAVOR\x10y\x12\x1b\n" +
+	"\x17CAUSE_CODE_QUOTA_IN_USE\x10z*\xfc\a\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1790,8 +1807,8 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"%WARNING_CODE_HIERARCHY_WEIGHT_IGNORED\x10\x11\x12\x1a\n" +
 	"\x16WARNING_CODE_TRUNCATED\x10\x12\x12)\n" +
 	"%WARNING_CODE_NO_AFFINITY_FITS_NOTHING\x10\x13\x12\x1f\n" +
-	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14\x12\x1f\n" +
-	"\x1bWARNING_CODE_NODE_BELOW_ONE\x10\x15\x12\x1f\n" +
+	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14\x12$\n" +
+	" WARNING_CODE_NODE_BELOW_ONE_CORE\x10\x15\x12\x1f\n" +
 	"\x1bWARNING_CODE_MEMORY_IGNORED\x10\x16\x12\x1d\n" +
 	"\x19WARNING_CODE_MEMORY_STALE\x10\x17\x12\x1e\n" +
 	"\x1aWARNING_CODE_MEMORY_SWINGS\x10\x18\x12&\n" +
@@ -1830,94 +1847,92 @@ const file_apportion_v1_reason_proto_rawDesc = "" +
 	"\x10dev.apportion.v1P\x01Z;github.com/apportion/apportion/gen/apportion/v1;apportionv1b\x06proto3"
 
 var (
-	file_apportion_v1_reason_proto_rawDescOnce sync.Once
-	file_apportion_v1_reason_proto_rawDescData []byte
+	file_apportion_v1_cause_proto_rawDescOnce sync.Once
+	file_apportion_v1_cause_proto_rawDescData []byte
 )
 
-func file_apportion_v1_reason_proto_rawDescGZIP() []byte {
-	file_apportion_v1_reason_proto_rawDescOnce.Do(func() {
-		file_apportion_v1_reason_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_apportion_v1_reason_proto_rawDesc), len(file_apportion_v1_reason_proto_rawDesc)))
+func file_apportion_v1_cause_proto_rawDescGZIP() []byte {
+	file_apportion_v1_cause_proto_rawDescOnce.Do(func() {
+		file_apportion_v1_cause_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_apportion_v1_cause_proto_rawDesc), len(file_apportion_v1_cause_proto_rawDesc)))
 	})
-	return file_apportion_v1_reason_proto_rawDescData
+	return file_apportion_v1_cause_proto_rawDescData
 }
 
-var file_apportion_v1_reason_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_apportion_v1_reason_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
-var file_apportion_v1_reason_proto_goTypes = []any{
+var file_apportion_v1_cause_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_apportion_v1_cause_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_apportion_v1_cause_proto_goTypes = []any{
 	(Vote)(0),                    // 0: apportion.v1.Vote
 	(HierarchyFault)(0),          // 1: apportion.v1.HierarchyFault
-	(ReasonCode)(0),              // 2: apportion.v1.ReasonCode
+	(CauseCode)(0),               // 2: apportion.v1.CauseCode
 	(WarningCode)(0),             // 3: apportion.v1.WarningCode
 	(ErrorReason)(0),             // 4: apportion.v1.ErrorReason
 	(ProportionEnd)(0),           // 5: apportion.v1.ProportionEnd
 	(*Verdict)(nil),              // 6: apportion.v1.Verdict
-	(*Reason)(nil),               // 7: apportion.v1.Reason
+	(*Cause)(nil),                // 7: apportion.v1.Cause
 	(*Warning)(nil),              // 8: apportion.v1.Warning
-	(*VictimCheck)(nil),          // 9: apportion.v1.VictimCheck
-	(*ProportionDerivation)(nil), // 10: apportion.v1.ProportionDerivation
-	(*ProportionRound)(nil),      // 11: apportion.v1.ProportionRound
-	(*ProportionShare)(nil),      // 12: apportion.v1.ProportionShare
-	(*CapacityDerivation)(nil),   // 13: apportion.v1.CapacityDerivation
-	(*CapacityLevel)(nil),        // 14: apportion.v1.CapacityLevel
-	(*Resource)(nil),             // 15: apportion.v1.Resource
+	(*ProportionDerivation)(nil), // 9: apportion.v1.ProportionDerivation
+	(*ProportionRound)(nil),      // 10: apportion.v1.ProportionRound
+	(*ProportionShare)(nil),      // 11: apportion.v1.ProportionShare
+	(*CapacityDerivation)(nil),   // 12: apportion.v1.CapacityDerivation
+	(*CapacityLevel)(nil),        // 13: apportion.v1.CapacityLevel
+	(*Resource)(nil),             // 14: apportion.v1.Resource
 }
-var file_apportion_v1_reason_proto_depIdxs = []int32{
+var file_apportion_v1_cause_proto_depIdxs = []int32{
 	0,  // 0: apportion.v1.Verdict.vote:type_name -> apportion.v1.Vote
-	7,  // 1: apportion.v1.Verdict.reasons:type_name -> apportion.v1.Reason
-	2,  // 2: apportion.v1.Reason.code:type_name -> apportion.v1.ReasonCode
-	1,  // 3: apportion.v1.Reason.hierarchy_fault:type_name -> apportion.v1.HierarchyFault
+	7,  // 1: apportion.v1.Verdict.causes:type_name -> apportion.v1.Cause
+	2,  // 2: apportion.v1.Cause.code:type_name -> apportion.v1.CauseCode
+	1,  // 3: apportion.v1.Cause.hierarchy_fault:type_name -> apportion.v1.HierarchyFault
 	3,  // 4: apportion.v1.Warning.code:type_name -> apportion.v1.WarningCode
-	7,  // 5: apportion.v1.VictimCheck.reason:type_name -> apportion.v1.Reason
-	11, // 6: apportion.v1.ProportionDerivation.rounds:type_name -> apportion.v1.ProportionRound
-	5,  // 7: apportion.v1.ProportionDerivation.end:type_name -> apportion.v1.ProportionEnd
-	15, // 8: apportion.v1.ProportionDerivation.total:type_name -> apportion.v1.Resource
-	15, // 9: apportion.v1.ProportionDerivation.total_guarantee:type_name -> apportion.v1.Resource
-	15, // 10: apportion.v1.ProportionRound.remaining:type_name -> apportion.v1.Resource
-	12, // 11: apportion.v1.ProportionRound.shares:type_name -> apportion.v1.ProportionShare
-	15, // 12: apportion.v1.ProportionShare.weighted:type_name -> apportion.v1.Resource
-	15, // 13: apportion.v1.ProportionShare.capped:type_name -> apportion.v1.Resource
-	15, // 14: apportion.v1.ProportionShare.requested:type_name -> apportion.v1.Resource
-	15, // 15: apportion.v1.ProportionShare.deserved:type_name -> apportion.v1.Resource
-	14, // 16: apportion.v1.CapacityDerivation.levels:type_name -> apportion.v1.CapacityLevel
-	15, // 17: apportion.v1.CapacityLevel.capability:type_name -> apportion.v1.Resource
-	15, // 18: apportion.v1.CapacityLevel.resolved_capability:type_name -> apportion.v1.Resource
-	15, // 19: apportion.v1.CapacityLevel.parent_real_capability:type_name -> apportion.v1.Resource
-	15, // 20: apportion.v1.CapacityLevel.sibling_guarantee:type_name -> apportion.v1.Resource
-	15, // 21: apportion.v1.CapacityLevel.real_capability:type_name -> apportion.v1.Resource
-	15, // 22: apportion.v1.CapacityLevel.written_deserved:type_name -> apportion.v1.Resource
-	15, // 23: apportion.v1.CapacityLevel.deserved:type_name -> apportion.v1.Resource
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	10, // 5: apportion.v1.ProportionDerivation.rounds:type_name -> apportion.v1.ProportionRound
+	5,  // 6: apportion.v1.ProportionDerivation.end:type_name -> apportion.v1.ProportionEnd
+	14, // 7: apportion.v1.ProportionDerivation.total:type_name -> apportion.v1.Resource
+	14, // 8: apportion.v1.ProportionDerivation.total_guarantee:type_name -> apportion.v1.Resource
+	14, // 9: apportion.v1.ProportionRound.remaining:type_name -> apportion.v1.Resource
+	11, // 10: apportion.v1.ProportionRound.shares:type_name -> apportion.v1.ProportionShare
+	14, // 11: apportion.v1.ProportionShare.weighted:type_name -> apportion.v1.Resource
+	14, // 12: apportion.v1.ProportionShare.capped:type_name -> apportion.v1.Resource
+	14, // 13: apportion.v1.ProportionShare.requested:type_name -> apportion.v1.Resource
+	14, // 14: apportion.v1.ProportionShare.deserved:type_name -> apportion.v1.Resource
+	13, // 15: apportion.v1.CapacityDerivation.levels:type_name -> apportion.v1.CapacityLevel
+	14, // 16: apportion.v1.CapacityLevel.capability:type_name -> apportion.v1.Resource
+	14, // 17: apportion.v1.CapacityLevel.resolved_capability:type_name -> apportion.v1.Resource
+	14, // 18: apportion.v1.CapacityLevel.parent_real_capability:type_name -> apportion.v1.Resource
+	14, // 19: apportion.v1.CapacityLevel.sibling_guarantee:type_name -> apportion.v1.Resource
+	14, // 20: apportion.v1.CapacityLevel.real_capability:type_name -> apportion.v1.Resource
+	14, // 21: apportion.v1.CapacityLevel.written_deserved:type_name -> apportion.v1.Resource
+	14, // 22: apportion.v1.CapacityLevel.deserved:type_name -> apportion.v1.Resource
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
-func init() { file_apportion_v1_reason_proto_init() }
-func file_apportion_v1_reason_proto_init() {
-	if File_apportion_v1_reason_proto != nil {
+func init() { file_apportion_v1_cause_proto_init() }
+func file_apportion_v1_cause_proto_init() {
+	if File_apportion_v1_cause_proto != nil {
 		return
 	}
 	file_apportion_v1_resource_proto_init()
-	file_apportion_v1_reason_proto_msgTypes[1].OneofWrappers = []any{}
-	file_apportion_v1_reason_proto_msgTypes[2].OneofWrappers = []any{}
-	file_apportion_v1_reason_proto_msgTypes[8].OneofWrappers = []any{}
+	file_apportion_v1_cause_proto_msgTypes[1].OneofWrappers = []any{}
+	file_apportion_v1_cause_proto_msgTypes[2].OneofWrappers = []any{}
+	file_apportion_v1_cause_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_reason_proto_rawDesc), len(file_apportion_v1_reason_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_cause_proto_rawDesc), len(file_apportion_v1_cause_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   9,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_apportion_v1_reason_proto_goTypes,
-		DependencyIndexes: file_apportion_v1_reason_proto_depIdxs,
-		EnumInfos:         file_apportion_v1_reason_proto_enumTypes,
-		MessageInfos:      file_apportion_v1_reason_proto_msgTypes,
+		GoTypes:           file_apportion_v1_cause_proto_goTypes,
+		DependencyIndexes: file_apportion_v1_cause_proto_depIdxs,
+		EnumInfos:         file_apportion_v1_cause_proto_enumTypes,
+		MessageInfos:      file_apportion_v1_cause_proto_msgTypes,
 	}.Build()
-	File_apportion_v1_reason_proto = out.File
-	file_apportion_v1_reason_proto_goTypes = nil
-	file_apportion_v1_reason_proto_depIdxs = nil
+	File_apportion_v1_cause_proto = out.File
+	file_apportion_v1_cause_proto_goTypes = nil
+	file_apportion_v1_cause_proto_depIdxs = nil
 }
