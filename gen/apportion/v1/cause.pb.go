@@ -543,8 +543,9 @@ const (
 	WarningCode_WARNING_CODE_NO_AFFINITY_FITS_NOTHING WarningCode = 19
 	// Tasks are on no node of the snapshot: a change removed their nodes, or these were not read.
 	WarningCode_WARNING_CODE_TASKS_OFF_NODE WarningCode = 20
-	// Nodes have less than one core: amounts of cpu may be in cores instead of milli-cores.
-	WarningCode_WARNING_CODE_NODE_BELOW_ONE_CORE WarningCode = 21
+	// Nodes have less than one core, or less than one device: amounts may be in cores instead of milli-cores, or in devices instead of
+	// thousandths.
+	WarningCode_WARNING_CODE_NODE_BELOW_ONE WarningCode = 21
 	// Queues state usage, a budget or owners, but the snapshot has no memory: they are ignored.
 	WarningCode_WARNING_CODE_MEMORY_IGNORED WarningCode = 22
 	// The usage was stated for another epoch than that of `as_of`. It is used all the same.
@@ -582,7 +583,7 @@ var (
 		18: "WARNING_CODE_TRUNCATED",
 		19: "WARNING_CODE_NO_AFFINITY_FITS_NOTHING",
 		20: "WARNING_CODE_TASKS_OFF_NODE",
-		21: "WARNING_CODE_NODE_BELOW_ONE_CORE",
+		21: "WARNING_CODE_NODE_BELOW_ONE",
 		22: "WARNING_CODE_MEMORY_IGNORED",
 		23: "WARNING_CODE_MEMORY_STALE",
 		24: "WARNING_CODE_MEMORY_SWINGS",
@@ -611,7 +612,7 @@ var (
 		"WARNING_CODE_TRUNCATED":                    18,
 		"WARNING_CODE_NO_AFFINITY_FITS_NOTHING":     19,
 		"WARNING_CODE_TASKS_OFF_NODE":               20,
-		"WARNING_CODE_NODE_BELOW_ONE_CORE":          21,
+		"WARNING_CODE_NODE_BELOW_ONE":               21,
 		"WARNING_CODE_MEMORY_IGNORED":               22,
 		"WARNING_CODE_MEMORY_STALE":                 23,
 		"WARNING_CODE_MEMORY_SWINGS":                24,
@@ -1785,7 +1786,7 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\x13CAUSE_CODE_RESERVED\x10o\x12\x1c\n" +
 	"\x18CAUSE_CODE_NOT_NOMINATED\x10x\x12\x18\n" +
 	"\x14CAUSE_CODE_NO_FLAVOR\x10y\x12\x1b\n" +
-	"\x17CAUSE_CODE_QUOTA_IN_USE\x10z*\xfc\a\n" +
+	"\x17CAUSE_CODE_QUOTA_IN_USE\x10z*\xf7\a\n" +
 	"\vWarningCode\x12\x1c\n" +
 	"\x18WARNING_CODE_UNSPECIFIED\x10\x00\x12(\n" +
 	"$WARNING_CODE_GUARANTEES_EXCEED_TOTAL\x10\x01\x12+\n" +
@@ -1807,8 +1808,8 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"%WARNING_CODE_HIERARCHY_WEIGHT_IGNORED\x10\x11\x12\x1a\n" +
 	"\x16WARNING_CODE_TRUNCATED\x10\x12\x12)\n" +
 	"%WARNING_CODE_NO_AFFINITY_FITS_NOTHING\x10\x13\x12\x1f\n" +
-	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14\x12$\n" +
-	" WARNING_CODE_NODE_BELOW_ONE_CORE\x10\x15\x12\x1f\n" +
+	"\x1bWARNING_CODE_TASKS_OFF_NODE\x10\x14\x12\x1f\n" +
+	"\x1bWARNING_CODE_NODE_BELOW_ONE\x10\x15\x12\x1f\n" +
 	"\x1bWARNING_CODE_MEMORY_IGNORED\x10\x16\x12\x1d\n" +
 	"\x19WARNING_CODE_MEMORY_STALE\x10\x17\x12\x1e\n" +
 	"\x1aWARNING_CODE_MEMORY_SWINGS\x10\x18\x12&\n" +
