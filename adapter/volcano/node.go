@@ -1,7 +1,6 @@
 package volcano
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -86,7 +85,7 @@ func (r *reader) maintenance(v *objects.Value) (list []*apportionv1.NodeReservat
 		return nil
 	}
 	for period := range strings.SplitSeq(written, ",") {
-		one, err := Downtime(period)
+		from, until, err := moment.Period(period)
 		switch {
 		case err != nil:
 			r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
@@ -96,32 +95,11 @@ func (r *reader) maintenance(v *objects.Value) (list []*apportionv1.NodeReservat
 				"a node has at most %d periods of downtime; the others are left out", model.MaxReservations)
 			return list
 		default:
-			list = append(list, one)
+			// It keeps the whole node for no job.
+			list = append(list, &apportionv1.NodeReservation{StartUnixNano: from, EndUnixNano: until, Reason: "maintenance"})
 		}
 	}
 	return list
-}
-
-// Downtime reads a period of MaintenanceAnnotation: it keeps the whole node for no job.
-func Downtime(period string) (*apportionv1.NodeReservation, error) {
-	from, until, err := moment.Period(period)
-	if err != nil {
-		return nil, err
-	}
-	return &apportionv1.NodeReservation{StartUnixNano: from, EndUnixNano: until, Reason: "maintenance"}, nil
-}
-
-// WriteDowntime is the inverse of Downtime. A period without an end ends with the slash.
-func WriteDowntime(period *apportionv1.NodeReservation) string {
-	end := ""
-	if period.GetEndUnixNano() != 0 {
-		end = writtenMoment(period.GetEndUnixNano())
-	}
-	return fmt.Sprintf("%s/%s", writtenMoment(period.GetStartUnixNano()), end)
-}
-
-func writtenMoment(nanoseconds int64) string {
-	return time.Unix(0, nanoseconds).UTC().Format(time.RFC3339Nano)
 }
 
 // momentOf reads a time of which Unix nanoseconds can be stated.

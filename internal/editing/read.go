@@ -83,7 +83,7 @@ func (r *Reader) split(object, text string) (parts, bool) {
 		return r.behind(object, name, after[1:])
 	}
 	for at := strings.LastIndexByte(text, '.'); at > 0; at = strings.LastIndexByte(text[:at], '.') {
-		if r.has(object, text[:at]) {
+		if r.Has(object, text[:at]) {
 			if p, found := r.behind(object, text[:at], text[at+1:]); found {
 				return p, true
 			}
@@ -131,7 +131,10 @@ func (r *Reader) behind(object, name, text string) (parts, bool) {
 // ofRole reads ROLE.SETTING=VALUE, where the job has this role, or it is in quotation marks. The longest such role is meant.
 func (r *Reader) ofRole(object, name, text string) (parts, bool) {
 	var found parts
-	known := r.roles(object, name)
+	var known []string
+	if index, err := r.Job(name); err == nil && object == "job" {
+		known = RolesOf(r.GetJobs()[index])
+	}
 	if role, _, quoted := cutQuoted(text); quoted {
 		known = append(known, role)
 	}
@@ -186,18 +189,6 @@ func meant(object, target string) string {
 	return ""
 }
 
-// roles are the roles of a job, or its pod sets of Kueue.
-func (r *Reader) roles(object, job string) []string {
-	if object != "job" {
-		return nil
-	}
-	index, err := r.Job(job)
-	if err != nil {
-		return nil
-	}
-	return RolesOf(r.GetJobs()[index])
-}
-
 // RolesOf returns the roles of a job, and its pod sets of Kueue.
 func RolesOf(job *apportionv1.Job) []string {
 	var roles []string
@@ -208,14 +199,6 @@ func RolesOf(job *apportionv1.Job) []string {
 		roles = append(roles, set.GetName())
 	}
 	return roles
-}
-
-// has reports whether an object of a name exists.
-func (r *Reader) has(object, name string) bool {
-	if object == "cohort" {
-		object = "queue"
-	}
-	return r.Has(object, name)
 }
 
 // find finds the object of an edit, and returns its name.
@@ -322,7 +305,7 @@ func (s *setting) readWord() error {
 // readTarget reads a name that may be in quotation marks.
 func (s *setting) readTarget(find func(string) (uint32, error), object string) error {
 	name := s.value
-	if !s.has(object, name) {
+	if !s.Has(object, name) {
 		name = unquoted(name)
 	}
 	index, err := find(name)

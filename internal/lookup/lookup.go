@@ -193,9 +193,9 @@ func (s *Snapshot) Node(name string) (uint32, error) {
 	return find("node", s.nodes, name, s.GetNodes(), (*apportionv1.Node).GetName)
 }
 
-// Has reports whether a thing of a kind, queue, job or node, is found by a name.
+// Has reports whether a thing of a kind, queue, ClusterQueue, cohort, job or node, is found by a name.
 func (s *Snapshot) Has(kind, name string) bool {
-	number, known := map[string]map[string]int{"queue": s.queues, "clusterqueue": s.queues, "job": s.jobs, "node": s.nodes}[kind][name]
+	number, known := map[string]map[string]int{"queue": s.queues, "clusterqueue": s.queues, "cohort": s.queues, "job": s.jobs, "node": s.nodes}[kind][name]
 	return known && number >= 0
 }
 
