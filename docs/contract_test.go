@@ -138,6 +138,9 @@ func respond(snapshot *apportionv1.Snapshot, policy *apportionv1.Policy, digest 
 	case *apportionv1.CheckEnqueueRequest:
 		a := do(&apportionv1.Step{Step: &apportionv1.Step_Enqueue{Enqueue: q.GetEnqueue()}})
 		return &apportionv1.CheckEnqueueResponse{Basis: basis, Enqueue: a.GetEnqueue()}, nil
+	case *apportionv1.ExplainRequest:
+		a := do(&apportionv1.Step{Step: &apportionv1.Step_Explain{Explain: q.GetExplain()}})
+		return &apportionv1.ExplainResponse{Basis: basis, Explain: a.GetExplain()}, nil
 	case *apportionv1.PlanRequest:
 		a := do(&apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: q.GetPlan()}})
 		return &apportionv1.PlanResponse{Basis: basis, Plan: a.GetPlan()}, nil

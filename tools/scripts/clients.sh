@@ -114,6 +114,18 @@ answer_first() {
   rm "$program"
 }
 
+# answer_smallest LANGUAGE: the smallest request of docs/contract.md, where it is there in the language, says why its job waits.
+answer_smallest() {
+  local said program=$examples/$1/${first[$1]} block
+  block=$(awk -v fence='```'"$1" '$0 == fence { code = 1; next } /^```/ { code = 0 } code' docs/contract.md)
+  [[ -n $block ]] || return 0
+  strays+=("$program" "$examples/typescript/dist/first.js")
+  sed "s/localhost:7171/$address/" <<<"$block" >"$program"
+  said=$("first_$1")
+  [[ $said == 'train train waits'* ]] || die "$1: the smallest request said: $said"
+  rm "$program"
+}
+
 # play LANGUAGE: the scenario, the vectors, the scenario on a later version that is busy and sends sessions away, and on a server that
 # keeps silent.
 play() {
@@ -125,6 +137,7 @@ play() {
   diff "$examples/batch/expected-memory.txt" - <<<"$said"
   "run_$1" conformance "$address" "$vectors"
   answer_first "$1"
+  answer_smallest "$1"
   # Where an example sends changes, its answers are those about whole snapshots, and it sends two states of three as a change.
   if [[ -e $examples/$1/mirror.py ]]; then
     said=$("run_$1" mirror "$address" | grep -c '(change, ')
