@@ -302,6 +302,35 @@ func TestAFileBeginsAnewWhenItIsFull(t *testing.T) {
 	require.Contains(t, read(path), "i\nj\n", "a file that is there is gone on with")
 }
 
+func TestAFileThatIsMovedAwayIsNotWrittenOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "decisions.jsonl")
+	sink, err := decisionlog.NewFileSink(setting.DecisionLog{File: path})
+	require.NoError(t, err)
+	write := func(line string) {
+		require.NoError(t, sink.Write(nil, []byte(line)))
+		require.NoError(t, sink.Flush())
+	}
+	read := func(name string) string {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		return string(data)
+	}
+	write("first")
+	require.NoError(t, os.Rename(path, path+".moved"))
+	write("second")
+	write("third")
+	require.Equal(t, "first\n", read(path+".moved"))
+	require.Equal(t, "second\nthird\n", read(path))
+	require.NoError(t, os.Remove(path))
+	write("fourth")
+	require.Equal(t, "fourth\n", read(path))
+	require.NoError(t, os.Rename(path, path+".moved"))
+	require.NoError(t, os.WriteFile(path, []byte("not ended"), 0o600))
+	write("fifth")
+	require.Equal(t, "not ended\nfifth\n", read(path), "another file of its name is gone on with")
+	require.NoError(t, sink.Close())
+}
+
 func TestAStoreKeepsTheNewest(t *testing.T) {
 	directory := t.TempDir()
 	store, err := decisionlog.OpenStore(directory, 250)

@@ -36,7 +36,7 @@ func (s streamSink) Write(_ *Entry, line []byte) error {
 // Close writes the buffer.
 func (s streamSink) Close() error { return s.Flush() }
 
-// fileSink writes lines to a file, and rotates it when it is full.
+// fileSink writes lines to a file, and rotates it when it is full. If something else has moved or removed the file, it begins a new one.
 type fileSink struct {
 	settings setting.DecisionLog
 	file     *os.File
@@ -88,6 +88,12 @@ func (s *fileSink) endLine() error {
 
 // Write writes a line, and begins a new file before it if the line does not fit into the old one.
 func (s *fileSink) Write(_ *Entry, line []byte) error {
+	// Asked once for what is written at a time: a part of it in each of two files would help nobody.
+	if s.file != nil && s.out.Buffered() == 0 && s.isMoved() {
+		if err := s.Close(); err != nil {
+			return err
+		}
+	}
 	if s.file == nil {
 		if err := s.open(); err != nil {
 			return err
@@ -106,6 +112,16 @@ func (s *fileSink) Write(_ *Entry, line []byte) error {
 		s.file = nil
 	}
 	return err
+}
+
+// isMoved reports whether another file, or none, has the name of the open one, as after logrotate has moved it.
+func (s *fileSink) isMoved() bool {
+	named, err := os.Stat(s.settings.File)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	open, err := s.file.Stat()
+	return err == nil && !os.SameFile(named, open)
 }
 
 func (s *fileSink) rotate() error {
