@@ -124,8 +124,9 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-// Bytes that are unpacked at a time, so that an archive that grows a thousandfold is stopped in time.
-const step = 64 << 10;
+// Bytes that are unpacked at a time, so that an archive that grows a thousandfold is stopped in time. The library calls itself for each file
+// that ends in them, so that many would take more stack than there is.
+const step = 4 << 10;
 
 function unzipped(data: Uint8Array, room: Room): Named[] {
   const found: Named[] = [];
@@ -144,13 +145,13 @@ function unzipped(data: Uint8Array, room: Room): Named[] {
           throw new Error(`${file.name}: ${error.message}.`);
         }
         room.take(part.length);
+        parts.push(part);
+        if (final) {
+          open.delete(file.name);
+          found.push(one(file.name, joined(parts), room));
+        }
       } catch (fault) {
         throw (first ??= fault);
-      }
-      parts.push(part);
-      if (final) {
-        open.delete(file.name);
-        found.push(one(file.name, joined(parts), room));
       }
     };
     file.start();
