@@ -11,6 +11,7 @@ import (
 
 	"github.com/apportion/apportion/internal/moment"
 	"github.com/apportion/apportion/internal/quantity"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/ledger"
 )
 
@@ -93,21 +94,22 @@ func (r *reading) csv(from io.Reader) error {
 }
 
 func (r *reading) csvTask(t *table, names []string) (*ledger.Evidence, string) {
-	if t.field("task") == "" || t.field("queue") == "" {
+	task, queue := text.FromCell(t.field("task")), text.FromCell(t.field("queue"))
+	if task == "" || queue == "" {
 		return nil, "it names no task, or no queue"
 	}
-	e := &ledger.Evidence{Task: t.field("task"), Owner: t.field("owner"), Amounts: map[string]int64{}}
+	e := &ledger.Evidence{Task: task, Owner: text.FromCell(t.field("owner")), Amounts: map[string]int64{}}
 	for i, name := range names {
 		name = strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))
 		switch strings.ToLower(name) {
 		case "task", "queue", "owner", "start", "end":
 			continue
 		}
-		text := strings.TrimSpace(t.row[i])
-		if text == "" {
+		given := strings.TrimSpace(t.row[i])
+		if given == "" {
 			continue
 		}
-		amount, err := quantity.Parse(name, text)
+		amount, err := quantity.Parse(name, given)
 		if err != nil || amount >= math.MaxInt64 {
 			return nil, "the amount of " + name + " is no quantity"
 		}
@@ -116,7 +118,7 @@ func (r *reading) csvTask(t *table, names []string) (*ledger.Evidence, string) {
 	if len(e.Amounts) == 0 {
 		return nil, "it has no amount"
 	}
-	e.Path = r.path(t.field("queue"))
+	e.Path = r.path(queue)
 	return e, ""
 }
 

@@ -264,12 +264,12 @@ func (c *csvReader) has(column string) bool {
 }
 
 func (c *csvReader) text(fields []string, column string) string {
-	text := strings.TrimSpace(fields[c.at[column]])
+	name := text.FromCell(strings.TrimSpace(fields[c.at[column]]))
 	const most = 1000
-	if text == "" || len(text) > most {
+	if name == "" || len(name) > most {
 		c.faults.add(c.line(), column, "a name of 1 to %d bytes is needed", most)
 	}
-	return strings.Clone(text)
+	return strings.Clone(name)
 }
 
 // number reads a whole number; an absent column or an empty field is otherwise.

@@ -39,6 +39,12 @@ func TestATraceSaysWhichJobsMayNotBeEvicted(t *testing.T) {
 	require.Equal(t, []bool{true, false, false}, []bool{trace.Jobs[0].Protected, trace.Jobs[1].Protected, trace.Jobs[2].Protected})
 }
 
+func TestTheMarkAgainstFormulasIsTakenOff(t *testing.T) {
+	trace, err := ReadCSV("marked.csv", strings.NewReader("arrival,queue,seconds,cpu\n0,'=a,1,1\n"), Strict)
+	require.NoError(t, err)
+	require.Equal(t, "=a", trace.Jobs[0].Queue)
+}
+
 func TestColumnsThatAreAbsentHaveDefaults(t *testing.T) {
 	trace, err := ReadCSV("short.csv", strings.NewReader("seconds,memory,queue,arrival\n5,1Gi,a,2026-03-02T00:01:00Z\n5,1Gi,a,2026-03-02T01:00:00+01:00\n"), Strict)
 	require.NoError(t, err)

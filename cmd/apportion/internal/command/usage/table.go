@@ -14,6 +14,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/render"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	apportionv1alpha1 "github.com/apportion/apportion/gen/apportion/v1alpha1"
+	"github.com/apportion/apportion/internal/text"
 	"github.com/apportion/apportion/ledger"
 )
 
@@ -89,16 +90,26 @@ func printUsage(p *render.Printer, rows []used) {
 // exactHours writes hours for a spreadsheet.
 func exactHours(hours float64) string { return strconv.FormatFloat(hours, 'f', 4, 64) }
 
-// writeUsage writes rows as CSV. quantum_seconds is exact.
-func writeUsage(out io.Writer, rows []used) error {
+// writeCSV writes the cells of rows below the names of columns. No cell is a formula to a spreadsheet.
+func writeCSV[R any](out io.Writer, columns string, rows []R, cells func(*R) []string) error {
 	w := csv.NewWriter(out)
-	_ = w.Write([]string{"begin", "end", "queue", "owner", "resource", "hours", "quantum_seconds"})
+	_ = w.Write(strings.Split(columns, ","))
 	for i := range rows {
-		r := &rows[i]
-		_ = w.Write([]string{r.Begin, r.End, r.Queue, r.Owner, r.Resource, exactHours(r.Hours), strconv.FormatInt(r.QuantumSeconds, 10)})
+		row := cells(&rows[i])
+		for k := range row {
+			row[k] = text.Cell(row[k])
+		}
+		_ = w.Write(row)
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// writeUsage writes rows as CSV. quantum_seconds is exact.
+func writeUsage(out io.Writer, rows []used) error {
+	return writeCSV(out, "begin,end,queue,owner,resource,hours,quantum_seconds", rows, func(r *used) []string {
+		return []string{r.Begin, r.End, r.Queue, r.Owner, r.Resource, exactHours(r.Hours), strconv.FormatInt(r.QuantumSeconds, 10)}
+	})
 }
 
 // spent is one row of `apportion usage --by budget`: what was spent of a resource of a budget in one of its periods, by all or by one user.
@@ -188,15 +199,11 @@ func printBudgets(p *render.Printer, rows []spent) {
 
 // budgetsAsCSV writes rows as CSV. quantum_seconds is exact.
 func (u *usage) budgetsAsCSV(rows []spent) error {
-	w := csv.NewWriter(u.Out)
-	_ = w.Write(strings.Split("begin,end,budget,kind,user,owner,resource,granted_hours,hours,quantum_seconds", ","))
-	for i := range rows {
-		r := &rows[i]
-		_ = w.Write([]string{
+	const columns = "begin,end,budget,kind,user,owner,resource,granted_hours,hours,quantum_seconds"
+	return writeCSV(u.Out, columns, rows, func(r *spent) []string {
+		return []string{
 			r.Begin, r.End, r.Budget, r.Kind, r.User, r.Owner, r.Resource, exactHours(r.Granted), exactHours(r.Hours),
 			strconv.FormatInt(r.QuantumSeconds, 10),
-		})
-	}
-	w.Flush()
-	return w.Error()
+		}
+	})
 }

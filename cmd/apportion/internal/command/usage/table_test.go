@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,4 +16,10 @@ func TestHoursAreOfTheUnitsThatPeopleUse(t *testing.T) {
 		r := &apportionv1alpha1.GetUsageResponse{Dimensions: []string{dimension}, Quanta: []uint64{1}}
 		require.InDelta(t, 2, hoursIn(r, 0, 2*3600*unit), 1e-9, dimension)
 	}
+}
+
+func TestNoCellOfACSVIsAFormula(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, writeUsage(&out, []used{{Begin: "2026-03-01", Queue: "=1+1", Owner: "@team", Resource: "cpu", Hours: -5, QuantumSeconds: -5}}))
+	require.Equal(t, "begin,end,queue,owner,resource,hours,quantum_seconds\n2026-03-01,,'=1+1,'@team,cpu,-5.0000,-5\n", out.String())
 }
