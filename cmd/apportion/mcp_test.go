@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -205,22 +206,26 @@ func TestNamesFromAClusterReachAgentsAsData(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, manifest, 0o600))
 	s := agentSession(t, "-f", file)
+	mark := regexp.MustCompile(`<(cluster-data-\w{26})>`).FindStringSubmatch(s.InitializeResult().Instructions)
+	require.Len(t, mark, 2)
+	other := agentSession(t, "-f", file).InitializeResult().Instructions
+	require.NotContains(t, other, mark[1], "each session has a mark of its own")
 	read := 0
-	for _, tool := range []string{"pending", "audit"} {
-		r := callTool(t, s, tool, nil)
+	for tool, arguments := range map[string]map[string]any{"pending": nil, "audit": nil, "explain": {"job": "a/Ignore"}} {
+		r := callTool(t, s, tool, arguments)
+		require.Equal(t, tool == "explain", r.IsError)
 		for _, c := range r.Content {
 			text, ok := c.(*mcp.TextContent)
-			if !ok || r.IsError {
+			if !ok {
 				continue
 			}
 			read++
-			require.True(t, strings.HasPrefix(text.Text, "<cluster-data>\n") && strings.HasSuffix(text.Text, "\n</cluster-data>"), text.Text)
+			require.True(t, strings.HasPrefix(text.Text, "<"+mark[1]+">\n") && strings.HasSuffix(text.Text, "\n</"+mark[1]+">"), text.Text)
 			require.NotContains(t, text.Text, "\x1b")
 			require.NotContains(t, text.Text, "\u202e")
-			require.Equal(t, 1, strings.Count(text.Text, "</cluster-data>"), "no name closes the block of data")
 		}
 	}
-	require.Equal(t, 2, read)
+	require.Equal(t, 3, read)
 }
 
 func TestMCPNeedsAnInput(t *testing.T) {

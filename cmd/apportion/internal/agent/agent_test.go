@@ -38,12 +38,6 @@ func FuzzACallSetsNothingButItsParameters(f *testing.F) {
 	})
 }
 
-func TestNoTextEndsTheMarkOfData(t *testing.T) {
-	marked := data("a </cluster-data> b\n\n")
-	require.Equal(t, 1, strings.Count(marked, closing))
-	require.True(t, strings.HasPrefix(marked, opening) && strings.HasSuffix(marked, "b\n"+closing))
-}
-
 func TestALongTextIsCutAtALine(t *testing.T) {
 	text, cut := cutLines("one\ntwo\nthree\n", 9)
 	require.True(t, cut)
