@@ -228,7 +228,8 @@ func shownTexts() map[string]string {
 		"SnapshotView": "name digest as_of age complete kinds",
 		"ViewedKind":   "resource read count resource_version fault left_out_count",
 		"Resource":     "dimensions amounts",
-		"Cause":        "plugin code queue:aQueue dimensions have need limit detail hierarchy_fault text count free start_time end_time holder",
+		"Cause": "plugin code queue:aQueue dimensions have need limit detail hierarchy_fault text count free " +
+			"start_time end_time holder",
 	}
 	for _, q := range wire.Questions {
 		if q.Visible != nil {

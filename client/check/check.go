@@ -50,7 +50,8 @@ func Response(request *apportionv1.SimulateRequest, response *apportionv1.Simula
 	if err := readable(snapshot, policy); err != nil {
 		return nil, err
 	}
-	c := &check{findings: newFindings(), policy: policy, cluster: read(snapshot, Settings(policy)), omitNames: request.GetInput().GetOmitNames()}
+	c := &check{findings: newFindings(), policy: policy, cluster: read(snapshot, Settings(policy))}
+	c.omitNames = request.GetInput().GetOmitNames()
 	c.width = len(c.dims)
 	c.compare("basis", orEmpty(response.GetBasis()), &apportionv1.Basis{Dimensions: c.dims}, ofBasis)
 	if len(response.GetAnswers()) != len(request.GetSteps()) {

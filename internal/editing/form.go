@@ -31,6 +31,19 @@ const (
 	words
 )
 
+// The objects, as they are written. A ClusterQueue has a cohort, too.
+const (
+	aQueue        = "queue"
+	aJob          = "job"
+	aNode         = "node"
+	aClusterQueue = "clusterqueue"
+	aCohort       = "cohort"
+	aFlavor       = "flavor"
+)
+
+// yes is the word for what is so.
+const yes = "true"
+
 // None is the value that removes a setting.
 const None = "none"
 
@@ -60,72 +73,75 @@ type word struct {
 
 // forms are all settings, those of an object in the order of the help.
 var forms = []form{
-	{object: "queue", setting: "weight", kind: apportionv1.EditKind_EDIT_KIND_WEIGHT, value: number},
-	{object: "queue", setting: "priority", kind: apportionv1.EditKind_EDIT_KIND_PRIORITY, value: number},
-	{object: "queue", setting: "state", value: words, words: []word{
-		{"open", apportionv1.EditKind_EDIT_KIND_OPEN, ""}, {"closing", apportionv1.EditKind_EDIT_KIND_CLOSE, "closing"},
+	{object: aQueue, setting: "weight", kind: apportionv1.EditKind_EDIT_KIND_WEIGHT, value: number},
+	{object: aQueue, setting: "priority", kind: apportionv1.EditKind_EDIT_KIND_PRIORITY, value: number},
+	{object: aQueue, setting: "state", value: words, words: []word{
+		{"open", apportionv1.EditKind_EDIT_KIND_OPEN, ""},
+		{"closing", apportionv1.EditKind_EDIT_KIND_CLOSE, "closing"},
 		{"closed", apportionv1.EditKind_EDIT_KIND_CLOSE, ""},
 	}},
-	{object: "queue", setting: "reclaimable", value: words, words: []word{
-		{"true", apportionv1.EditKind_EDIT_KIND_RECLAIMABLE, ""}, {"false", apportionv1.EditKind_EDIT_KIND_UNRECLAIMABLE, ""},
+	{object: aQueue, setting: "reclaimable", value: words, words: []word{
+		{yes, apportionv1.EditKind_EDIT_KIND_RECLAIMABLE, ""}, {"false", apportionv1.EditKind_EDIT_KIND_UNRECLAIMABLE, ""},
 	}},
-	{object: "queue", setting: "parent", kind: apportionv1.EditKind_EDIT_KIND_PARENT, value: textual},
-	{object: "queue", setting: "capability.", kind: apportionv1.EditKind_EDIT_KIND_CAPABILITY, value: amount},
-	{object: "queue", setting: "guarantee.", kind: apportionv1.EditKind_EDIT_KIND_GUARANTEE, value: amount},
-	{object: "queue", setting: "deserved.", kind: apportionv1.EditKind_EDIT_KIND_DESERVED, value: amount},
-	{object: "queue", setting: "usage.", kind: apportionv1.EditKind_EDIT_KIND_USAGE, value: seconds, about: "quantum-seconds"},
-	{object: "queue", setting: "budget.", kind: apportionv1.EditKind_EDIT_KIND_BUDGET, value: seconds, about: "quantum-seconds"},
-	{object: "queue", setting: "spent.", kind: apportionv1.EditKind_EDIT_KIND_SPENT, value: seconds, about: "of the budget"},
-	{object: "queue", setting: "budgetKind", value: words, words: []word{
-		{"hard", apportionv1.EditKind_EDIT_KIND_BUDGET_KIND, "hard"}, {"soft", apportionv1.EditKind_EDIT_KIND_BUDGET_KIND, "soft"},
+	{object: aQueue, setting: "parent", kind: apportionv1.EditKind_EDIT_KIND_PARENT, value: textual},
+	{object: aQueue, setting: "capability.", kind: apportionv1.EditKind_EDIT_KIND_CAPABILITY, value: amount},
+	{object: aQueue, setting: "guarantee.", kind: apportionv1.EditKind_EDIT_KIND_GUARANTEE, value: amount},
+	{object: aQueue, setting: "deserved.", kind: apportionv1.EditKind_EDIT_KIND_DESERVED, value: amount},
+	{object: aQueue, setting: "usage.", kind: apportionv1.EditKind_EDIT_KIND_USAGE, value: seconds, about: "quantum-seconds"},
+	{object: aQueue, setting: "budget.", kind: apportionv1.EditKind_EDIT_KIND_BUDGET, value: seconds, about: "quantum-seconds"},
+	{object: aQueue, setting: "spent.", kind: apportionv1.EditKind_EDIT_KIND_SPENT, value: seconds, about: "of the budget"},
+	{object: aQueue, setting: "budgetKind", value: words, words: []word{
+		{"hard", apportionv1.EditKind_EDIT_KIND_BUDGET_KIND, "hard"},
+		{"soft", apportionv1.EditKind_EDIT_KIND_BUDGET_KIND, "soft"},
 		{None, apportionv1.EditKind_EDIT_KIND_BUDGET_KIND, ""},
 	}},
-	{object: "clusterqueue", setting: "weight", kind: apportionv1.EditKind_EDIT_KIND_WEIGHT, value: number},
-	{object: "clusterqueue", setting: "cohort", kind: apportionv1.EditKind_EDIT_KIND_PARENT, value: textual},
-	{object: "clusterqueue", setting: "stopPolicy", value: words, words: []word{
-		{"None", apportionv1.EditKind_EDIT_KIND_OPEN, ""}, {"Hold", apportionv1.EditKind_EDIT_KIND_CLOSE, ""},
+	{object: aClusterQueue, setting: "weight", kind: apportionv1.EditKind_EDIT_KIND_WEIGHT, value: number},
+	{object: aClusterQueue, setting: aCohort, kind: apportionv1.EditKind_EDIT_KIND_PARENT, value: textual},
+	{object: aClusterQueue, setting: "stopPolicy", value: words, words: []word{
+		{"None", apportionv1.EditKind_EDIT_KIND_OPEN, ""},
+		{"Hold", apportionv1.EditKind_EDIT_KIND_CLOSE, ""},
 		{"HoldAndDrain", apportionv1.EditKind_EDIT_KIND_CLOSE, ""},
 	}},
-	{object: "clusterqueue", setting: "nominal.", kind: apportionv1.EditKind_EDIT_KIND_NOMINAL, value: quota, kept: true},
-	{object: "clusterqueue", setting: "borrowingLimit.", kind: apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT, value: quota},
-	{object: "clusterqueue", setting: "lendingLimit.", kind: apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT, value: quota},
-	{object: "cohort", setting: "nominal.", kind: apportionv1.EditKind_EDIT_KIND_NOMINAL, value: quota, kept: true},
-	{object: "cohort", setting: "borrowingLimit.", kind: apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT, value: quota},
-	{object: "cohort", setting: "lendingLimit.", kind: apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT, value: quota},
-	{object: "flavor", setting: "created", value: words, words: []word{{"true", apportionv1.EditKind_EDIT_KIND_FLAVOR, ""}}},
-	{object: "job", setting: "priority", kind: apportionv1.EditKind_EDIT_KIND_PRIORITY, value: number},
-	{object: "job", setting: "queue", kind: apportionv1.EditKind_EDIT_KIND_QUEUE, value: toQueue},
-	{object: "job", setting: "minAvailable", kind: apportionv1.EditKind_EDIT_KIND_MINIMUM, value: number, role: true},
-	{object: "job", setting: "minResources.", kind: apportionv1.EditKind_EDIT_KIND_MIN_RESOURCES, value: amount},
+	{object: aClusterQueue, setting: "nominal.", kind: apportionv1.EditKind_EDIT_KIND_NOMINAL, value: quota, kept: true},
+	{object: aClusterQueue, setting: "borrowingLimit.", kind: apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT, value: quota},
+	{object: aClusterQueue, setting: "lendingLimit.", kind: apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT, value: quota},
+	{object: aCohort, setting: "nominal.", kind: apportionv1.EditKind_EDIT_KIND_NOMINAL, value: quota, kept: true},
+	{object: aCohort, setting: "borrowingLimit.", kind: apportionv1.EditKind_EDIT_KIND_BORROWING_LIMIT, value: quota},
+	{object: aCohort, setting: "lendingLimit.", kind: apportionv1.EditKind_EDIT_KIND_LENDING_LIMIT, value: quota},
+	{object: aFlavor, setting: "created", value: words, words: []word{{yes, apportionv1.EditKind_EDIT_KIND_FLAVOR, ""}}},
+	{object: aJob, setting: "priority", kind: apportionv1.EditKind_EDIT_KIND_PRIORITY, value: number},
+	{object: aJob, setting: "queue", kind: apportionv1.EditKind_EDIT_KIND_QUEUE, value: toQueue},
+	{object: aJob, setting: "minAvailable", kind: apportionv1.EditKind_EDIT_KIND_MINIMUM, value: number, role: true},
+	{object: aJob, setting: "minResources.", kind: apportionv1.EditKind_EDIT_KIND_MIN_RESOURCES, value: amount},
 	{
-		object: "job", setting: "request.", kind: apportionv1.EditKind_EDIT_KIND_REQUEST, value: amount, kept: true, role: true, ofRole: true,
-		about: "of each waiting task at most",
+		object: aJob, setting: "request.", kind: apportionv1.EditKind_EDIT_KIND_REQUEST, value: amount, kept: true,
+		role: true, ofRole: true, about: "of each waiting task at most",
 	},
 	{
-		object: "job", setting: "otherNode", kind: apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE, value: toNode,
+		object: aJob, setting: "otherNode", kind: apportionv1.EditKind_EDIT_KIND_ALLOWED_NODE, value: toNode,
 		about: "that its waiting tasks may use besides those that taints, selectors and affinities leave",
 	},
-	{object: "job", setting: "ended", value: words, words: []word{{"true", apportionv1.EditKind_EDIT_KIND_END, ""}}},
-	{object: "node", setting: "allocatable.", kind: apportionv1.EditKind_EDIT_KIND_ALLOCATABLE, value: amount},
+	{object: aJob, setting: "ended", value: words, words: []word{{yes, apportionv1.EditKind_EDIT_KIND_END, ""}}},
+	{object: aNode, setting: "allocatable.", kind: apportionv1.EditKind_EDIT_KIND_ALLOCATABLE, value: amount},
 	{
-		object: "node", setting: "maintenance", kind: apportionv1.EditKind_EDIT_KIND_MAINTENANCE, value: textual,
+		object: aNode, setting: "maintenance", kind: apportionv1.EditKind_EDIT_KIND_MAINTENANCE, value: textual,
 		about: "2006-01-02T15:04:05Z/2006-01-02T17:04:05Z, or several with commas, in place of what is planned",
 	},
-	{object: "node", setting: "copies", kind: apportionv1.EditKind_EDIT_KIND_NODES_LIKE, value: number, about: "that are added"},
-	{object: "node", setting: "cordoned", value: words, words: []word{
-		{"true", apportionv1.EditKind_EDIT_KIND_CORDON, ""}, {"false", apportionv1.EditKind_EDIT_KIND_UNCORDON, ""},
+	{object: aNode, setting: "copies", kind: apportionv1.EditKind_EDIT_KIND_NODES_LIKE, value: number, about: "that are added"},
+	{object: aNode, setting: "cordoned", value: words, words: []word{
+		{yes, apportionv1.EditKind_EDIT_KIND_CORDON, ""}, {"false", apportionv1.EditKind_EDIT_KIND_UNCORDON, ""},
 	}},
-	{object: "node", setting: "removed", value: words, words: []word{{"true", apportionv1.EditKind_EDIT_KIND_REMOVE, ""}}},
+	{object: aNode, setting: "removed", value: words, words: []word{{yes, apportionv1.EditKind_EDIT_KIND_REMOVE, ""}}},
 }
 
 // named are the objects with their names in the help, in its order.
 var named = []struct{ object, name string }{
-	{"queue", "queue/NAME"},
-	{"job", "job/NAMESPACE/NAME"},
-	{"node", "node/NAME"},
-	{"clusterqueue", "clusterqueue/NAME"},
-	{"cohort", "cohort/NAME"},
-	{"flavor", "flavor/NAME"},
+	{aQueue, "queue/NAME"},
+	{aJob, "job/NAMESPACE/NAME"},
+	{aNode, "node/NAME"},
+	{aClusterQueue, "clusterqueue/NAME"},
+	{aCohort, "cohort/NAME"},
+	{aFlavor, "flavor/NAME"},
 }
 
 func objects() iter.Seq[string] {

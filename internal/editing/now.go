@@ -19,7 +19,7 @@ func (s *setting) said(subject string) string {
 	e := s.edit
 	switch e.GetKind() { //nolint:exhaustive // The others are settings.
 	case apportionv1.EditKind_EDIT_KIND_NODES_LIKE:
-		return fmt.Sprintf("add %s like %s", text.Count(int(e.GetAmount()), "node"), subject)
+		return fmt.Sprintf("add %s like %s", text.Count(int(e.GetAmount()), aNode), subject)
 	case apportionv1.EditKind_EDIT_KIND_REMOVE:
 		return "remove node " + subject + s.tasksOn(e.GetNode().GetIndex())
 	case apportionv1.EditKind_EDIT_KIND_CORDON:
@@ -63,6 +63,17 @@ func (s *setting) objects() (*apportionv1.Queue, *apportionv1.Job, *apportionv1.
 	return nil, nil, nil
 }
 
+// weightNow is the weight of a queue.
+func weightNow(q *apportionv1.Queue) string {
+	switch {
+	case q.GetKueue() != nil && q.GetKueue().Weight != nil:
+		return plain(q.GetKueue().GetWeight())
+	case q.Weight != nil:
+		return plain(float64(q.GetWeight()))
+	}
+	return "1"
+}
+
 // now is the value now.
 func (s *setting) now() string {
 	q, j, n := s.objects()
@@ -78,13 +89,7 @@ func (s *setting) now() string {
 	}
 	switch s.bare() {
 	case "weight":
-		switch {
-		case q.GetKueue() != nil && q.GetKueue().Weight != nil:
-			return plain(q.GetKueue().GetWeight())
-		case q.Weight != nil:
-			return plain(float64(q.GetWeight()))
-		}
-		return "1"
+		return weightNow(q)
 	case "priority":
 		return strconv.Itoa(int(q.GetPriority() + j.GetPriority()))
 	case "state":
@@ -98,7 +103,7 @@ func (s *setting) now() string {
 		return strconv.FormatBool(q.Reclaimable == nil || q.GetReclaimable())
 	case "cordoned":
 		return strconv.FormatBool(n.GetUnschedulable() != nil)
-	case "parent", "cohort":
+	case "parent", aCohort:
 		return cmp.Or(q.GetParent(), None)
 	case "budgetKind":
 		if q.GetBudget() == nil {

@@ -132,7 +132,7 @@ func (r *Reader) behind(object, name, text string) (parts, bool) {
 func (r *Reader) ofRole(object, name, text string) (parts, bool) {
 	var found parts
 	var known []string
-	if index, err := r.Job(name); err == nil && object == "job" {
+	if index, err := r.Job(name); err == nil && object == aJob {
 		known = RolesOf(r.GetJobs()[index])
 	}
 	if role, _, quoted := cutQuoted(text); quoted {
@@ -204,7 +204,7 @@ func RolesOf(job *apportionv1.Job) []string {
 // find finds the object of an edit, and returns its name.
 func (r *Reader) find(e *apportionv1.Edit, p parts) (string, error) {
 	switch p.object {
-	case "job":
+	case aJob:
 		index, err := r.Job(p.name)
 		if err != nil {
 			return "", err
@@ -219,11 +219,11 @@ func (r *Reader) find(e *apportionv1.Edit, p parts) (string, error) {
 		}
 		e.Object = &apportionv1.Edit_Job{Job: &apportionv1.Ref{Index: &index, Name: job.GetUid()}}
 		return r.JobName(index), nil
-	case "node":
+	case aNode:
 		index, err := r.Node(p.name)
 		e.Object = &apportionv1.Edit_Node{Node: &apportionv1.Ref{Index: &index, Name: p.name}}
 		return p.name, err
-	case "flavor":
+	case aFlavor:
 		e.NodeSet = p.name
 		return p.name, nil
 	}
@@ -233,9 +233,9 @@ func (r *Reader) find(e *apportionv1.Edit, p parts) (string, error) {
 	}
 	own := r.GetQueues()[index].GetKueue()
 	switch {
-	case p.object == "clusterqueue" && (own == nil || own.GetCohort()):
+	case p.object == aClusterQueue && (own == nil || own.GetCohort()):
 		return "", fmt.Errorf("queue %s is no ClusterQueue", p.name)
-	case p.object == "cohort" && !own.GetCohort():
+	case p.object == aCohort && !own.GetCohort():
 		return "", fmt.Errorf("queue %s is no cohort", p.name)
 	}
 	e.Object = &apportionv1.Edit_Queue{Queue: &apportionv1.Ref{Index: &index, Name: p.name}}
@@ -262,7 +262,7 @@ func (s *setting) read() error {
 	case toQueue:
 		return s.readTarget(s.Queue, "queue")
 	case toNode:
-		return s.readTarget(s.Node, "node")
+		return s.readTarget(s.Node, aNode)
 	default:
 		if s.value != None {
 			s.edit.Text = s.value
@@ -289,7 +289,7 @@ func (s *setting) readWord() error {
 			continue
 		}
 		if s.edit.Kind, s.edit.Text = w.kind, w.text; s.setting == "cordoned" && w.word == s.now() {
-			takes := map[string]string{"true": "takes no", "false": "takes"}[w.word]
+			takes := map[string]string{yes: "takes no", "false": "takes"}[w.word]
 			return fmt.Errorf("the node %s new tasks already", takes)
 		}
 		return nil

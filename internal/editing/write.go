@@ -74,19 +74,19 @@ func nameOf(names text.Names, object string, e *apportionv1.Edit) *string {
 	cohort := names.Cohort != nil && names.Cohort(e.GetQueue().GetIndex())
 	switch of := e.GetObject().(type) {
 	case *apportionv1.Edit_Queue:
-		if object == "queue" || object == "cohort" && cohort || object == "clusterqueue" && !cohort {
+		if object == aQueue || object == aCohort && cohort || object == aClusterQueue && !cohort {
 			return new(names.Queue(of.Queue.GetIndex()))
 		}
 	case *apportionv1.Edit_Job:
-		if object == "job" {
+		if object == aJob {
 			return new(called(names.Job, of.Job))
 		}
 	case *apportionv1.Edit_Node:
-		if object == "node" {
+		if object == aNode {
 			return new(called(names.Node, of.Node))
 		}
 	default:
-		if object == "flavor" {
+		if object == aFlavor {
 			return new(e.GetNodeSet())
 		}
 	}
@@ -136,17 +136,17 @@ func Completions(s *lookup.Snapshot) []string {
 		}
 	}
 	for _, q := range s.GetQueues() {
-		add("queue", q.GetName(), nil, s.GetDimensions())
+		add(aQueue, q.GetName(), nil, s.GetDimensions())
 		switch own := q.GetKueue(); {
 		case own.GetCohort():
-			add("cohort", q.GetName(), nil, quotas(s, own))
+			add(aCohort, q.GetName(), nil, quotas(s, own))
 		case own != nil:
-			add("clusterqueue", q.GetName(), nil, quotas(s, own))
+			add(aClusterQueue, q.GetName(), nil, quotas(s, own))
 		}
 	}
 	for _, j := range s.GetJobs() {
 		name, roles := lookup.JobName(j), RolesOf(j)
-		add("job", name, roles, s.GetDimensions())
+		add(aJob, name, roles, s.GetDimensions())
 		for _, f := range of("job") {
 			if f.role {
 				for _, one := range f.written(roles, s.GetDimensions()) {
@@ -158,7 +158,7 @@ func Completions(s *lookup.Snapshot) []string {
 		}
 	}
 	for _, n := range s.GetNodes() {
-		add("node", n.GetName(), nil, s.GetDimensions())
+		add(aNode, n.GetName(), nil, s.GetDimensions())
 	}
 	slices.Sort(all)
 	return all

@@ -195,7 +195,16 @@ func (s *Snapshot) Node(name string) (uint32, error) {
 
 // Has reports whether a thing of a kind, queue, ClusterQueue, cohort, job or node, is found by a name.
 func (s *Snapshot) Has(kind, name string) bool {
-	number, known := map[string]map[string]int{"queue": s.queues, "clusterqueue": s.queues, "cohort": s.queues, "job": s.jobs, "node": s.nodes}[kind][name]
+	var of map[string]int
+	switch kind {
+	case "queue", "clusterqueue", "cohort":
+		of = s.queues
+	case "job":
+		of = s.jobs
+	case "node":
+		of = s.nodes
+	}
+	number, known := of[name]
 	return known && number >= 0
 }
 

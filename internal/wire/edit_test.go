@@ -39,7 +39,7 @@ jobs {
 `
 
 // editedBy makes edits of a snapshot in a session.
-func editedBy(t testing.TB, snapshot *apportionv1.Snapshot, edits ...string) (*wire.Session, error) {
+func editedBy(t *testing.T, snapshot *apportionv1.Snapshot, edits ...string) (*wire.Session, error) {
 	t.Helper()
 	m, err := decode.Compile(snapshot)
 	require.NoError(t, err)
@@ -243,7 +243,9 @@ func FuzzEditsAreMadeOrRefused(f *testing.F) {
 		`edits { kind: EDIT_KIND_MAINTENANCE node { index: 1 } text: "2026-03-02T15:00:00Z/2h" } edits { kind: EDIT_KIND_FLAVOR node_set: "x" }`,
 		`edits { kind: EDIT_KIND_NODES_LIKE node { name: "n0" } amount: 3 } edits { kind: EDIT_KIND_PARENT queue { name: "ml" } text: "web" }`,
 	} {
-		data, err := proto.Marshal(parse(f, &apportionv1.Input{}, list))
+		input := &apportionv1.Input{}
+		require.NoError(f, prototext.Unmarshal([]byte(list), input))
+		data, err := proto.Marshal(input)
 		require.NoError(f, err)
 		f.Add(data)
 	}

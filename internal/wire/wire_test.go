@@ -17,7 +17,7 @@ import (
 )
 
 // parse reads a message in text format.
-func parse[M proto.Message](t testing.TB, m M, text string) M {
+func parse[M proto.Message](t *testing.T, m M, text string) M {
 	t.Helper()
 	require.NoError(t, prototext.Unmarshal([]byte(text), m), text)
 	return m

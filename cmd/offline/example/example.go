@@ -191,7 +191,8 @@ func (q *asking) flags() map[string]func(string) error {
 	}
 	return map[string]func(string) error{
 		"-f": set(&q.file), "--snapshot": set(&q.snapshot), "--policy": set(&q.policy), "--resource": set(&q.resource),
-		"--job": set(&q.job), "--set": q.edit("%s"), "--add-nodes": set(&q.added), "--like": q.like, "--finish": q.edit("job/%q.ended=true"),
+		"--job": set(&q.job), "--set": q.edit("%s"),
+		"--add-nodes": set(&q.added), "--like": q.like, "--finish": q.edit("job/%q.ended=true"),
 	}
 }
 
