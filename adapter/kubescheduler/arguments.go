@@ -28,8 +28,11 @@ type Arguments struct {
 	// start whole.
 	connection.Settings
 
-	// QueueLabel of a pod, or else of its namespace, names its queue. Default: apportion.dev/queue.
+	// QueueLabel of a namespace or of a pod names the queue. Default: apportion.dev/queue.
 	QueueLabel string `json:"queueLabel,omitempty"`
+	// QueueFrom says which label counts where both are there: namespace (the default), or pod, with which whoever may label pods chooses
+	// their queue.
+	QueueFrom string `json:"queueFrom,omitempty"`
 	// Evict lets plans evict pods: all (the default), reclaim (of other queues only), preempt (of the same queue only), none.
 	Evict string `json:"evict,omitempty"`
 	// Interval is the shortest time between two decisions. Default: 200ms.
@@ -37,6 +40,9 @@ type Arguments struct {
 	// PermitTimeout is how long the pods of a gang hold their nodes for the others. Default: 30s.
 	PermitTimeout metav1.Duration `json:"permitTimeout"`
 }
+
+// What QueueFrom may be.
+const fromNamespace, fromPod = "namespace", "pod"
 
 const defaultInterval, defaultPermitTimeout = 200 * time.Millisecond, 30 * time.Second
 
@@ -64,6 +70,7 @@ func readArguments(object runtime.Object) (*Arguments, error) {
 func (a *Arguments) complete() {
 	a.Complete()
 	a.QueueLabel = cmp.Or(a.QueueLabel, "apportion.dev/queue")
+	a.QueueFrom = cmp.Or(a.QueueFrom, fromNamespace)
 	a.Evict = cmp.Or(a.Evict, connection.EvictAll)
 	a.Interval.Duration = cmp.Or(a.Interval.Duration, defaultInterval)
 	a.PermitTimeout.Duration = cmp.Or(a.PermitTimeout.Duration, defaultPermitTimeout)
@@ -72,6 +79,9 @@ func (a *Arguments) complete() {
 func (a *Arguments) faults() (faults []string) {
 	if a.Queues == "" {
 		faults = append(faults, "queues: the path of a file of Queue manifests is required")
+	}
+	if a.QueueFrom != fromNamespace && a.QueueFrom != fromPod {
+		faults = append(faults, fmt.Sprintf("queueFrom: %q is neither %s nor %s", a.QueueFrom, fromNamespace, fromPod))
 	}
 	faults = append(faults, a.Faults()...)
 	if fault := connection.Evict(a.Evict); fault != "" {

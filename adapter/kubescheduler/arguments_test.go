@@ -12,6 +12,7 @@ func TestFaultyArgumentsAreNamed(t *testing.T) {
 		"nothing":         {``, "queues: the path of a file of Queue manifests is required"},
 		"unknown field":   {`{"queue": "x"}`, `unknown field "queue"`},
 		"several":         {`{"queues": "x", "fallback": "maybe", "evict": "some"}`, `fallback: "maybe" is none of engine, closed, open; evict: "some" is none of`},
+		"queue from":      {`{"queues": "x", "queueFrom": "owner"}`, `queueFrom: "owner" is neither namespace nor pod`},
 		"negative":        {`{"queues": "x", "interval": "-1s"}`, "interval: -1s is negative"},
 		"without server":  {`{"queues": "x", "tokenFile": "t"}`, "tokenFile: needs server"},
 		"half a key pair": {`{"queues": "x", "server": "s", "certificate": "c"}`, "certificate, key: one needs the other"},

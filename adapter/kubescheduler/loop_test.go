@@ -38,7 +38,7 @@ spec: {weight: 1, reclaimable: true}
 	decide, in, err := arguments.Connect()
 	require.NoError(t, err)
 	l := &loop{
-		arguments: arguments, decide: decide, input: in, model: newModel(queueLabel, "default-scheduler"),
+		arguments: arguments, decide: decide, input: in, model: newModel(queueLabel, fromNamespace, "default-scheduler"),
 		log: slog.New(slog.DiscardHandler), activate: func(map[string]*corev1.Pod) {},
 	}
 	require.NoError(t, l.reload())
@@ -298,6 +298,16 @@ func TestANamespaceNamesTheQueueOfItsPods(t *testing.T) {
 	require.NotNil(t, l.model.may(p))
 	require.NoError(t, l.once(t.Context()))
 	require.Equal(t, map[string]string{"one": "n0"}, l.places())
+}
+
+func TestTheQueueOfANamespaceOutranksThatOfItsPodsUnlessTheArgumentsSaySo(t *testing.T) {
+	for from, want := range map[string]string{fromNamespace: "a", fromPod: "b"} {
+		m := newModel(queueLabel, from, "default-scheduler")
+		require.Equal(t, "b", m.queue(testPod("one", "b", "1", "")), "its namespace names none")
+		m.setNamespace("default", "a")
+		require.Equal(t, want, m.queue(testPod("one", "b", "1", "")), from)
+		require.Equal(t, "a", m.queue(testPod("one", "", "1", "")), "it names none")
+	}
 }
 
 func TestAPodWithoutAQueueTakesRoom(t *testing.T) {

@@ -18,13 +18,15 @@ type model struct {
 	sync.Mutex
 
 	label, scheduler string
-	queues           map[string]bool
-	queueOf          map[string]string // by namespace
-	nodes            map[string]*node
-	pods             map[types.UID]*pod
-	jobs             map[string]*job
-	gangs            map[string]int // minimum by gang: its Workload or PodGroup
-	spared           map[types.UID]time.Time
+	// podFirst: the label of a pod outranks that of its namespace.
+	podFirst bool
+	queues   map[string]bool
+	queueOf  map[string]string // by namespace
+	nodes    map[string]*node
+	pods     map[types.UID]*pod
+	jobs     map[string]*job
+	gangs    map[string]int // minimum by gang: its Workload or PodGroup
+	spared   map[types.UID]time.Time
 
 	// What the mirror has to be told.
 	dirtyNodes map[string]bool
@@ -82,9 +84,9 @@ type job struct {
 	refused map[string]time.Time
 }
 
-func newModel(label, scheduler string) *model {
+func newModel(label, from, scheduler string) *model {
 	return &model{
-		label: label, scheduler: scheduler, queues: map[string]bool{}, queueOf: map[string]string{}, nodes: map[string]*node{},
+		label: label, podFirst: from == fromPod, scheduler: scheduler, queues: map[string]bool{}, queueOf: map[string]string{}, nodes: map[string]*node{},
 		pods: map[types.UID]*pod{}, jobs: map[string]*job{}, gangs: map[string]int{}, spared: map[types.UID]time.Time{},
 		dirtyNodes: map[string]bool{}, dirtyJobs: map[string]bool{}, goneNodes: map[string]bool{}, changed: make(chan struct{}, 1),
 	}
@@ -99,7 +101,10 @@ func (m *model) wake() {
 
 // queue returns the queue of a pod, "" for none.
 func (m *model) queue(p *corev1.Pod) string {
-	return cmp.Or(p.Labels[m.label], m.queueOf[p.Namespace])
+	if m.podFirst {
+		return cmp.Or(p.Labels[m.label], m.queueOf[p.Namespace])
+	}
+	return cmp.Or(m.queueOf[p.Namespace], p.Labels[m.label])
 }
 
 func (m *model) touch(j *job) {

@@ -48,7 +48,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugi
 	if err != nil {
 		return nil, fmt.Errorf("args of plugin %s: %w", Name, err)
 	}
-	m := newModel(arguments.QueueLabel, handle.ProfileName())
+	m := newModel(arguments.QueueLabel, arguments.QueueFrom, handle.ProfileName())
 	logger := klog.FromContext(ctx)
 	l := &loop{
 		arguments: arguments, decide: decide, input: input, model: m, log: slog.New(logrSlog(logger)),
