@@ -342,6 +342,8 @@ func otherScalar(kind protoreflect.Kind, old protoreflect.Value) protoreflect.Va
 		return protoreflect.ValueOfUint32(uint32(old.Uint()) + 1)
 	case protoreflect.Int32Kind:
 		return protoreflect.ValueOfInt32(int32(-old.Int()) + 1)
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(old.Int() + 1)
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString(old.String() + "x")
 	case protoreflect.DoubleKind:
