@@ -86,7 +86,8 @@ type job struct {
 
 func newModel(label, from, scheduler string) *model {
 	return &model{
-		label: label, podFirst: from == fromPod, scheduler: scheduler, queues: map[string]bool{}, queueOf: map[string]string{}, nodes: map[string]*node{},
+		label: label, podFirst: from == fromPod, scheduler: scheduler,
+		queues: map[string]bool{}, queueOf: map[string]string{}, nodes: map[string]*node{},
 		pods: map[types.UID]*pod{}, jobs: map[string]*job{}, gangs: map[string]int{}, spared: map[types.UID]time.Time{},
 		dirtyNodes: map[string]bool{}, dirtyJobs: map[string]bool{}, goneNodes: map[string]bool{}, changed: make(chan struct{}, 1),
 	}

@@ -267,7 +267,8 @@ type Extender struct {
 type DecisionLog struct {
 	// Where entries go, one JSON object each: a file, standard output, or the OpenTelemetry endpoint of the environment.
 	Sink string `yaml:"sink" default:"none" oneof:"none,file,stdout,otlp"`
-	// File of the entries, if the sink is file. If another program moves or removes it, as logrotate does, the next entries go to a new one.
+	// File of the entries, if the sink is file. If another program moves or removes it, as logrotate does, the next entries go to a new
+	// one.
 	File string `yaml:"file" path:"yes"`
 	// Size at which the file is rotated.
 	FileBytes Bytes `yaml:"file_bytes" default:"100MiB" min:"4KiB" max:"2047GiB"`

@@ -107,8 +107,8 @@ func events(random *rand.Rand) []*apportionv1.Step {
 	return []*apportionv1.Step{
 		event.Admit(some()), event.Place(some(), some()), event.Evict(some(), status), event.SetStatus(some(), status),
 		event.Change(aChange(random)), event.Edit([]*apportionv1.Edit{{
-			Kind: apportionv1.EditKind_EDIT_KIND_WEIGHT, Object: &apportionv1.Edit_Queue{Queue: &apportionv1.Ref{Index: new(uint32(random.IntN(4)))}},
-			Amount: new(float64(random.IntN(9))),
+			Kind: apportionv1.EditKind_EDIT_KIND_WEIGHT, Amount: new(float64(random.IntN(9))),
+			Object: &apportionv1.Edit_Queue{Queue: &apportionv1.Ref{Index: new(uint32(random.IntN(4)))}},
 		}}),
 	}
 }

@@ -66,10 +66,6 @@ func planTasks(means apportionv1.PlanMeans, tasks ...uint32) *apportionv1.Step {
 	return &apportionv1.Step{Step: &apportionv1.Step_Plan{Plan: &apportionv1.PlanStep{Tasks: &apportionv1.Selector{Indices: tasks}, Means: means}}}
 }
 
-func change(c *apportionv1.Change) *apportionv1.Step {
-	return event.Change(c)
-}
-
 // standing is the explanation's verdict about a job alone, without the jobs that come first.
 type standing string
 
