@@ -31,7 +31,9 @@ type opened struct {
 func (c *call) memory(ctx context.Context, in *apportionv1.Input, steps []*apportionv1.Step) int64 {
 	policy := c.server.policyOf(in)
 	change, from := method.Changed(in)
-	steps = append(wire.Since(in.GetEvents()[from:], in.GetEdits()), steps...)
+	if since := wire.Since(in.GetEvents()[from:], in.GetEdits()); len(since) > 0 {
+		steps = append(since, steps...)
+	}
 	switch source := in.GetSource().(type) {
 	case *apportionv1.Input_Snapshot:
 		size := c.sizeOf(source.Snapshot)

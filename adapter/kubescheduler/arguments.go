@@ -30,8 +30,8 @@ type Arguments struct {
 
 	// QueueLabel of a namespace or of a pod names the queue. Default: apportion.dev/queue.
 	QueueLabel string `json:"queueLabel,omitempty"`
-	// QueueFrom says which label counts where both are there: namespace (the default), or pod, with which whoever may label pods chooses
-	// their queue.
+	// QueueFrom says whose label counts if both the namespace and the pod have one: namespace (the default) or pod. With pod, everyone who
+	// may label pods chooses their queue.
 	QueueFrom string `json:"queueFrom,omitempty"`
 	// Evict lets plans evict pods: all (the default), reclaim (of other queues only), preempt (of the same queue only), none.
 	Evict string `json:"evict,omitempty"`

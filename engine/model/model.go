@@ -340,22 +340,29 @@ func (m *Model) SmallNodes() []SmallNodes { return m.small }
 
 func (m *Model) findSmallNodes() {
 	const one = 1000
-	m.small = nil
+	var small [resource.MaxDimensions]SmallNodes
+	counted := resource.Mask(0).With(resource.CPU)
 	for d := range m.Dims.Len() {
 		// The name of a device has a domain. Others are counted in bytes or in pods.
-		if d != resource.CPU && !strings.Contains(m.Dims.Name(d), "/") {
-			continue
+		if strings.Contains(m.Dims.Name(d), "/") {
+			counted = counted.With(d)
 		}
-		small := SmallNodes{Dimension: d}
-		for _, n := range m.NodeOrder {
-			if x := m.Nodes[n].Allocatable.V[d]; x > 0 && x < one {
-				if small.N++; small.N == 1 {
-					small.First = n
+	}
+	for _, n := range m.NodeOrder {
+		offered := &m.Nodes[n].Allocatable
+		for named := offered.Has & counted; named != 0; named = named.Rest() {
+			d := named.First()
+			if x := offered.V[d]; x > 0 && x < one {
+				if small[d].N++; small[d].N == 1 {
+					small[d].Dimension, small[d].First = d, n
 				}
 			}
 		}
-		if small.N > 0 {
-			m.small = append(m.small, small)
+	}
+	m.small = nil
+	for d := range small {
+		if small[d].N > 0 {
+			m.small = append(m.small, small[d])
 		}
 	}
 }

@@ -141,22 +141,25 @@ func shown(field protoreflect.FieldDescriptor, v protoreflect.Value, present boo
 	return fmt.Sprint(v.Interface())
 }
 
-// Bare returns an answer without its reasons: decisions only, without reasons and plugins.
+// Bare returns an answer without its reasons: decisions only, without reasons and plugins. Of a cause it keeps the task, the node and the
+// numbers of nodes that it is about, and all of one among `nodes`, which says how many nodes do not take a task.
 func Bare(answer *apportionv1.Answer) *apportionv1.Answer {
 	out := proto.CloneOf(answer)
 	strip(out.ProtoReflect())
 	return out
 }
 
-// reasons are the messages that say why.
+// reasons are the messages that say why, besides causes.
 var reasons = map[protoreflect.Name]bool{
-	"Cause": true, "PluginVictims": true, "PluginScores": true, "ProportionDerivation": true,
+	"PluginVictims": true, "PluginScores": true, "ProportionDerivation": true,
 	"CapacityDerivation": true, "Policy": true,
 }
 
 func strip(m protoreflect.Message) {
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
+		case f.Message() != nil && f.Message().Name() == "Cause":
+			stripCauses(m, f)
 		case f.Name() == "plugin" || f.Name() == "tier" || f.Message() != nil && reasons[f.Message().Name()]:
 			m.Clear(f)
 		case f.IsMap() || f.Message() == nil:
@@ -169,4 +172,25 @@ func strip(m protoreflect.Message) {
 		}
 		return true
 	})
+}
+
+// stripCauses leaves of the causes in a field what is decided about tasks and nodes.
+func stripCauses(m protoreflect.Message, f protoreflect.FieldDescriptor) {
+	switch {
+	case f.Name() == "nodes":
+		return
+	case !f.IsList() || f.Name() == "checks":
+		m.Clear(f)
+		return
+	}
+	old, kept := m.Get(f).List(), m.NewField(f)
+	for i := range old.Len() {
+		c, _ := old.Get(i).Message().Interface().(*apportionv1.Cause)
+		if about := (&apportionv1.Cause{Task: c.Task, Node: c.Node, Count: c.GetCount()}); proto.Size(about) > 0 {
+			kept.List().Append(protoreflect.ValueOfMessage(about.ProtoReflect()))
+		}
+	}
+	if m.Clear(f); kept.List().Len() > 0 {
+		m.Set(f, kept)
+	}
 }

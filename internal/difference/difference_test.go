@@ -68,7 +68,25 @@ func TestABareAnswerSaysWhatAndNotWhy(t *testing.T) {
 	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "tier": 1, "victims": [{"task": 3}],
 "plugins": [{"plugin": "gang"}], "protections": [{"task": 4, "plugin": "gang"}]}}`), answer))
 	bare := &apportionv1.Answer{}
-	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "victims": [{"task": 3}]}}`), bare))
+	require.NoError(t, protojson.Unmarshal([]byte(`{"reclaim": {"decided": true, "victims": [{"task": 3}], "protections": [{"task": 4}]}}`), bare))
 	require.True(t, proto.Equal(bare, difference.Bare(answer)))
 	require.Len(t, answer.GetReclaim().GetPlugins(), 1, "the answer itself stays as it is")
+}
+
+func TestOfCausesABareAnswerKeepsWhatTheyAreAbout(t *testing.T) {
+	answer, bare := &apportionv1.Answer{}, &apportionv1.Answer{}
+	require.NoError(t, protojson.Unmarshal([]byte(`{"explain": {"groups": [{"jobs": [1], "cause": {"code": "CAUSE_CODE_NOT_READY"}}], "jobs": [{"findings": [{
+"causes": [{"plugin": "gang", "have": 1}, {"code": "CAUSE_CODE_INSUFFICIENT_RESOURCE", "dimensions": [0], "count": 3}],
+"nodes": [{"code": "CAUSE_CODE_NODE_TOO_SMALL", "count": 2}]}]}]}}`), answer))
+	require.NoError(t, protojson.Unmarshal([]byte(`{"explain": {"groups": [{"jobs": [1]}], "jobs": [{"findings": [{
+"causes": [{"count": 3}], "nodes": [{"code": "CAUSE_CODE_NODE_TOO_SMALL", "count": 2}]}]}]}}`), bare))
+	require.True(t, proto.Equal(bare, difference.Bare(answer)), "%v", difference.Bare(answer))
+
+	require.NoError(t, protojson.Unmarshal([]byte(`{"nodes": {"tasks": [{"task": 1, "causes": [{"node": 2, "code": "CAUSE_CODE_NODE_NOT_IN_SET"}]}]}}`), answer))
+	require.NoError(t, protojson.Unmarshal([]byte(`{"nodes": {"tasks": [{"task": 1, "causes": [{"node": 2}]}]}}`), bare))
+	require.True(t, proto.Equal(bare, difference.Bare(answer)), "%v", difference.Bare(answer))
+
+	require.NoError(t, protojson.Unmarshal([]byte(`{"preempt": {"decided": true, "checks": [{"task": 1, "passed": true}]}}`), answer))
+	require.NoError(t, protojson.Unmarshal([]byte(`{"preempt": {"decided": true}}`), bare))
+	require.True(t, proto.Equal(bare, difference.Bare(answer)), "%v", difference.Bare(answer))
 }

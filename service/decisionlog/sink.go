@@ -88,7 +88,7 @@ func (s *fileSink) endLine() error {
 
 // Write writes a line, and begins a new file before it if the line does not fit into the old one.
 func (s *fileSink) Write(_ *Entry, line []byte) error {
-	// Asked once for what is written at a time: a part of it in each of two files would help nobody.
+	// The name is looked up only while the buffer is empty, so that all buffered lines go to one file.
 	if s.file != nil && s.out.Buffered() == 0 && s.isMoved() {
 		if err := s.Close(); err != nil {
 			return err

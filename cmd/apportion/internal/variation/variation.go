@@ -74,7 +74,7 @@ func (m *Made) After(in client.Input) client.Input {
 // flag is a flag, and the edit for which it stands.
 type flag struct{ name, edit string }
 
-// settings returns the edits of the flags, in the order in which they are told.
+// settings returns the edits of the flags, in the order in which they are made.
 func (v *Variation) settings() []flag {
 	var list []flag
 	if v.Forget {
