@@ -76,6 +76,8 @@ type Policy struct {
 	Walk  Walk
 	// Release is the release of Volcano whose decisions the plugins take.
 	Release policy.Release
+	// Actions are what a cycle does, in order. nil: the policy does not say, and questions are answered as if it did everything.
+	Actions []string
 }
 
 // Check returns a *model.Error if a plugin occurs twice, because its votes would be counted twice, or beside one that excludes it.

@@ -91,7 +91,7 @@ const ofTheCall = "it describes the call"
 
 var ofBasis = omitted{
 	"Basis.engine_version": ofTheCall, "Basis.policy_digest": ofTheCall, "Basis.snapshot_digest": ofTheCall, "Basis.warnings": ofTheCall,
-	"Basis.view": ofTheCall, "Basis.restricted": ofTheCall,
+	"Basis.view": ofTheCall, "Basis.restricted": ofTheCall, "Basis.policy_source": ofTheCall,
 }
 
 // orEmpty returns an empty message for an absent one.

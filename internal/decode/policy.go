@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/apportion/apportion/engine/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/spelling"
 )
 
 // Policy returns a policy for the engine, or a *Fault with every violation by path (policy.tiers[0].plugins[1].disabled[2]). An absent
@@ -35,6 +37,10 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 	default:
 		faults.Add("volcano_release", "no release %d", p.GetVolcanoRelease())
 	}
+	out.Actions = actions(p.GetVolcano().GetActions(), &faults)
+	if length := len(p.GetSource()); length > maxSource {
+		faults.Add("source", "%d bytes are more than %d", length, maxSource)
+	}
 	for i, t := range p.GetTiers() {
 		tier := make(engine.Tier, 0, len(t.GetPlugins()))
 		for k, plugin := range t.GetPlugins() {
@@ -51,6 +57,24 @@ func Policy(p *apportionv1.Policy) (engine.Policy, error) {
 		return engine.Policy{}, Invalid(apportionv1.ErrorReason_ERROR_REASON_INVALID_POLICY, Prefixed(&faults, "policy."))
 	}
 	return out, nil
+}
+
+// Bounds of a policy: the bytes of its source, and the actions of a cycle, which an answer may go through one by one.
+const maxSource, maxActions = 1000, 100
+
+// actions returns the actions of a cycle, nil for none.
+func actions(names []string, faults *model.Error) []string {
+	if len(names) > maxActions {
+		faults.Add("volcano.actions", "%d actions are more than %d", len(names), maxActions)
+		return nil
+	}
+	for i, name := range names {
+		if known := engine.Actions(); !slices.Contains(known, name) {
+			faults.Add(fmt.Sprintf("volcano.actions[%d]", i), "no action %q%s", Cut(name, MaxText),
+				spelling.Then(spelling.Suggestion(name, slices.Values(known)), "there are "+strings.Join(known, ", ")))
+		}
+	}
+	return slices.Clone(names)
 }
 
 func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry {
@@ -89,7 +113,7 @@ func CanonicalDigest(canonical *apportionv1.Policy) string {
 }
 
 // Canonical returns a valid policy as it is read: with defaults, with effective settings instead of equivalent ones, with sorted switches,
-// and without unknown fields.
+// without what it says of itself, and without unknown fields.
 func Canonical(p *apportionv1.Policy) *apportionv1.Policy {
 	out := &apportionv1.Policy{TierWalk: p.GetTierWalk()}
 	if out.TierWalk == apportionv1.TierWalk_TIER_WALK_UNSPECIFIED {
@@ -97,6 +121,9 @@ func Canonical(p *apportionv1.Policy) *apportionv1.Policy {
 	}
 	if r := p.GetVolcanoRelease(); r != apportionv1.VolcanoRelease_VOLCANO_RELEASE_1_15 {
 		out.VolcanoRelease = r
+	}
+	if names := p.GetVolcano().GetActions(); len(names) > 0 {
+		out.Cycle = &apportionv1.Policy_Volcano{Volcano: &apportionv1.VolcanoCycle{Actions: slices.Clone(names)}}
 	}
 	for _, t := range p.GetTiers() {
 		tier := &apportionv1.Tier{}

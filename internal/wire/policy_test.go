@@ -21,13 +21,14 @@ import (
 )
 
 func TestAPolicyIsReadWithItsSettings(t *testing.T) {
-	p, err := decode.Policy(parse(t, &apportionv1.Policy{}, `tier_walk: TIER_WALK_VOLCANO
+	p, err := decode.Policy(parse(t, &apportionv1.Policy{}, `tier_walk: TIER_WALK_VOLCANO volcano { actions: ["reclaim", "enqueue", "reclaim"] }
 	tiers { plugins { proportion {} disabled_decisions: [DECISION_OVERUSED, DECISION_JOB_ENQUEUED] } plugins { capacity { hierarchical: true ancestor_reclaim_level: -3 } } }
 	tiers {}
 	tiers { plugins { binpack { weight: 0 memory: 2 resources { name: "gpu" } resources { name: "x" weight: -1 } } }
 	  plugins { node_group { strict: false hierarchical: true } } plugins { overcommit { factor: 1.5 } } plugins { undecided { name: "tdm" } } }`))
 	require.NoError(t, err)
 	require.Equal(t, engine.Volcano, p.Walk)
+	require.Equal(t, []string{"reclaim", "enqueue", "reclaim"}, p.Actions, "in order, repetition counts")
 	require.Len(t, p.Tiers, 3, "an empty tier keeps its number")
 	require.Equal(t, engine.Decisions(0).With(engine.Overused).With(engine.JobEnqueued), p.Tiers[0][0].Disabled)
 	require.Equal(t, capacity.Plugin{Hierarchical: true, AncestorReclaimLevel: -3}, p.Tiers[0][1].Plugin)
@@ -56,10 +57,14 @@ func TestAFaultyPolicyNamesItsFields(t *testing.T) {
 	for text, want := range map[string]string{
 		`tier_walk: 9`:       `policy.tier_walk: no tier walk 9`,
 		`volcano_release: 9`: `policy.volcano_release: no release 9`,
-		`tiers { plugins { gang {} disabled_decisions: [1, 0] } }`:    `policy.tiers[0].plugins[0].disabled_decisions[1]: no decision 0`,
-		`tiers { plugins { gang {} disabled_decisions: 17 } }`:        `policy.tiers[0].plugins[0].disabled_decisions[0]: no decision 17`,
-		`tiers { plugins { undecided {} } }`:                          `policy.tiers[0].plugins[0].undecided.name: a plugin needs a name`,
-		`tiers { plugins { gang {} } } tiers { plugins { gang {} } }`: `policy.tiers[1].plugins[0]: plugin "gang" is tiers[0].plugins[0] already`,
+		`volcano { actions: ["enqueue", "realocate"] }`: `policy.volcano.actions[1]: no action "realocate"; did you mean "allocate"? There are ` +
+			`enqueue, allocate, backfill, preempt, reclaim, gangpreempt, gangreclaim, shuffle`,
+		`volcano { ` + strings.Repeat(`actions: "shuffle" `, 101) + `}`: `policy.volcano.actions: 101 actions are more than 100`,
+		`source: "` + strings.Repeat("s", 1001) + `"`:                   `policy.source: 1001 bytes are more than 1000`,
+		`tiers { plugins { gang {} disabled_decisions: [1, 0] } }`:      `policy.tiers[0].plugins[0].disabled_decisions[1]: no decision 0`,
+		`tiers { plugins { gang {} disabled_decisions: 17 } }`:          `policy.tiers[0].plugins[0].disabled_decisions[0]: no decision 17`,
+		`tiers { plugins { undecided {} } }`:                            `policy.tiers[0].plugins[0].undecided.name: a plugin needs a name`,
+		`tiers { plugins { gang {} } } tiers { plugins { gang {} } }`:   `policy.tiers[1].plugins[0]: plugin "gang" is tiers[0].plugins[0] already`,
 		`tiers { plugins { fair {} } } tiers { plugins { backfill {} } }`: `policy.tiers[1].plugins[0]: plugin "backfill" does not go with "fair", which is tiers[0].plugins[0]: ` +
 			`it would keep room for borrowers on nodes from which entitled queues take back; turns {} of fair keep room for gangs`,
 		`tiers { plugins { backfill { kind: BACKFILL_KIND_CONSERVATIVE } } plugins { kueue {} } }`: `policy.tiers[0].plugins[0]: plugin "backfill" does not go with "kueue", ` +
@@ -81,6 +86,8 @@ func TestPoliciesThatAreReadAsTheSameHaveTheSameDigest(t *testing.T) {
 	for _, same := range [][2]string{
 		{``, `tier_walk: TIER_WALK_STRICT`},
 		{``, `volcano_release: VOLCANO_RELEASE_1_15`},
+		{``, `volcano {}`},
+		{``, `source: "volcano-scheduler.conf"`},
 		{`tiers { plugins { capacity { ancestor_reclaim_level: 3 } } }`, `tiers { plugins { capacity {} } }`},
 		{`tiers { plugins { capacity { hierarchical: true ancestor_reclaim_level: -1 } } }`, `tiers { plugins { capacity { hierarchical: true } } }`},
 		{`tiers { plugins { binpack {} } }`, `tiers { plugins { binpack { weight: 1 cpu: 1 memory: -5 resources { name: "cpu" weight: 7 } } } }`},
@@ -96,7 +103,8 @@ func TestPoliciesThatAreReadAsTheSameHaveTheSameDigest(t *testing.T) {
 		`tiers { plugins { gang {} } plugins { priority {} } }`, `tiers { plugins { gang {} } } tiers { plugins { priority {} } }`,
 		`tiers { plugins { gang {} disabled_decisions: 1 } }`, `tiers { plugins { capacity {} } }`, `tiers { plugins { capacity { hierarchical: true } } }`,
 		`tiers { plugins { binpack {} } }`, `tiers { plugins { binpack { weight: 0 } } }`, `tiers { plugins { undecided { name: "a" } } }`,
-		`tiers { plugins { undecided { name: "b" } } }`,
+		`tiers { plugins { undecided { name: "b" } } }`, `volcano { actions: ["enqueue", "allocate"] }`, `volcano { actions: ["allocate", "enqueue"] }`,
+		`volcano { actions: ["allocate"] }`,
 	} {
 		d := digest(text)
 		require.Regexp(t, "^sha256:[0-9a-f]{64}$", d)

@@ -270,7 +270,9 @@ type Basis struct {
 	View *SnapshotView `protobuf:"bytes,6,opt,name=view,proto3" json:"view,omitempty"`
 	// The answers contain only what the caller may see: its own queues and their jobs, and the sums of all other queues. Names of other
 	// queues are omitted. Never set for a snapshot that the caller sent.
-	Restricted    bool `protobuf:"varint,7,opt,name=restricted,proto3" json:"restricted,omitempty"`
+	Restricted bool `protobuf:"varint,7,opt,name=restricted,proto3" json:"restricted,omitempty"`
+	// `Policy.source` of the policy that decided. Empty: it does not say where it is from.
+	PolicySource  string `protobuf:"bytes,8,opt,name=policy_source,json=policySource,proto3" json:"policy_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +354,13 @@ func (x *Basis) GetRestricted() bool {
 		return x.Restricted
 	}
 	return false
+}
+
+func (x *Basis) GetPolicySource() string {
+	if x != nil {
+		return x.PolicySource
+	}
+	return ""
 }
 
 // SnapshotView describes the age and completeness of a snapshot that the server maintains itself.
@@ -4398,7 +4407,7 @@ var File_apportion_v1_answer_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x18apportion/v1/cause.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\x9f\x02\n" +
+	"\x19apportion/v1/answer.proto\x12\fapportion.v1\x1a\x18apportion/v1/cause.proto\x1a\x1aapportion/v1/explain.proto\x1a\x1bapportion/v1/forecast.proto\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/plan.proto\x1a\x19apportion/v1/policy.proto\x1a\x19apportion/v1/remedy.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\x1a\x17google/rpc/status.proto\"\xc4\x02\n" +
 	"\x05Basis\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12#\n" +
 	"\rpolicy_digest\x18\x02 \x01(\tR\fpolicyDigest\x12'\n" +
@@ -4410,7 +4419,8 @@ const file_apportion_v1_answer_proto_rawDesc = "" +
 	"\x04view\x18\x06 \x01(\v2\x1a.apportion.v1.SnapshotViewR\x04view\x12\x1e\n" +
 	"\n" +
 	"restricted\x18\a \x01(\bR\n" +
-	"restricted\"\xe1\x01\n" +
+	"restricted\x12#\n" +
+	"\rpolicy_source\x18\b \x01(\tR\fpolicySource\"\xe1\x01\n" +
 	"\fSnapshotView\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x13\n" +

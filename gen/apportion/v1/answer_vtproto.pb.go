@@ -49,6 +49,13 @@ func (m *Basis) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.PolicySource) > 0 {
+		i -= len(m.PolicySource)
+		copy(dAtA[i:], m.PolicySource)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.PolicySource)))
+		i--
+		dAtA[i] = 0x42
+	}
 	if m.Restricted {
 		i--
 		if m.Restricted {
@@ -4108,6 +4115,10 @@ func (m *Basis) SizeVT() (n int) {
 	}
 	if m.Restricted {
 		n += 2
+	}
+	l = len(m.PolicySource)
+	if l > 0 {
+		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	n += len(m.unknownFields)
 	return n
