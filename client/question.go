@@ -263,7 +263,7 @@ func Policy(tiers ...Tier) (*apportionv1.Policy, error) {
 	return policy, nil
 }
 
-// VolcanoDefault returns Volcano's default configuration, without the plugins that take no part in Apportion's decisions (predicates,
+// VolcanoDefault returns the configuration that is compiled into Volcano, without the plugins that decide about nodes (predicates,
 // nodeorder): priority, gang and conformance; overcommit, drf and proportion.
 func VolcanoDefault() *apportionv1.Policy {
 	policy, _ := Preset("proportion")

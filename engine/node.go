@@ -49,6 +49,24 @@ func (h Host) PolicyFits(t model.TaskID, n model.NodeID, why *policy.Reasons) bo
 // Predicates returns the plugins that permit tasks on nodes, in order of the policy.
 func (h Host) Predicates() []policy.Predicater { return h.by.predicate }
 
+// filter says whether a policy.NodeFilter is in the policy.
+type filter uint8
+
+const (
+	noFilter filter = iota
+	filtersNodes
+	// placesNothing: it is there, and is excluded from its decision.
+	placesNothing
+)
+
+// FiltersNodes reports whether Volcano filters nodes by what they and the pods say under this policy: without its plugin `predicates` it
+// heeds neither selectors, taints and cordons nor the number of pods. The questions of Nodes heed them always.
+func (h Host) FiltersNodes() bool { return h.by.filter == filtersNodes }
+
+// PlacesNothing reports whether Volcano's allocate, preempt and reclaim place no task under this policy: `predicates` takes back each task
+// that it has not prepared, and prepares none where `enablePredicate` is false.
+func (h Host) PlacesNothing() bool { return h.by.filter == placesNothing }
+
 // NodeBounder returns the plugin that bounds what queues use of groups of nodes; false if there is none. No two have bounds, since no
 // plugin occurs twice.
 func (h Host) NodeBounder() (policy.NodeBounder, bool) {

@@ -79,6 +79,7 @@ type table struct {
 	fitClass  []policy.FitClasser
 	bounds    []policy.NodeBounder
 	score     []named[policy.NodeScorer]
+	filter    filter
 	events    []policy.EventHandler
 	statuses  []policy.StatusHandler
 	queues    queueOrder
@@ -164,6 +165,11 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	part(&t.bounds, state, Predicate, off)
 	part(&t.events, state, 0, off)
 	part(&t.statuses, state, 0, off)
+	if _, ok := state.(policy.NodeFilter); ok {
+		if t.filter = filtersNodes; off.Has(Predicate) {
+			t.filter = placesNothing
+		}
+	}
 	if p, ok := state.(policy.Enqueuer); ok && !off.Has(JobEnqueued) {
 		if _, keeps := state.(policy.Keeper); keeps {
 			t.entering = append(t.entering, p)

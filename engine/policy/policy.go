@@ -189,6 +189,12 @@ type Predicater interface {
 	Fits(t model.TaskID, n model.NodeID, why *Reasons) bool
 }
 
+// NodeFilter is the plugin with which Volcano heeds what nodes and pods say about where pods may run. Sessions heed it without the plugin
+// too; a cycle that does what Volcano does asks whether it is there.
+type NodeFilter interface {
+	FiltersNodes()
+}
+
 // FitClasser is a Predicater to which jobs may differ whose tasks are of one queue, ask for the same and may use the same nodes.
 type FitClasser interface {
 	// FitClass returns a number that is the same for jobs whose like tasks fit the same nodes.

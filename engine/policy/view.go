@@ -21,6 +21,8 @@ type View struct {
 	Work *Work
 	// Release is the release of Volcano whose decisions the plugins take, where releases differ.
 	Release Release
+	// Book, if not nil, is what scores count as asked for by the pods on nodes. nil: what the view counts as used.
+	Book NodeBook
 
 	// The following are nil until something differs from the model. accounts are those of jobs of which a task changed, and nil for all
 	// others.

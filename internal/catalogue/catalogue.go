@@ -274,12 +274,9 @@ func Preset(name string) (*apportionv1.Policy, bool) {
 	return nil, false
 }
 
-// presetPlugin returns a plugin of a preset. One without a form takes no part in decisions.
+// presetPlugin returns a plugin of a preset.
 func presetPlugin(preset, form string) *apportionv1.Plugin {
-	p, ok := Plugin(form)
-	if !ok {
-		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Undecided{Undecided: &apportionv1.Undecided{Name: form}}}
-	}
+	p, _ := Plugin(form)
 	if preset == Installed && slices.Contains(spared, form) {
 		p.DisabledDecisions = []apportionv1.Decision{apportionv1.Decision_DECISION_PREEMPTABLE}
 	}

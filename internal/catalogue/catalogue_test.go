@@ -76,7 +76,7 @@ func taken(state policy.State) engine.Decisions {
 		engine.Preemptive:       is[policy.Preempter](state),
 		engine.Reclaimable:      is[policy.Reclaimer](state) || is[policy.Planner](state),
 		engine.Preemptable:      is[policy.Preemptor](state),
-		engine.Predicate:        is[policy.Predicater](state),
+		engine.Predicate:        is[policy.Predicater](state) || is[policy.NodeFilter](state),
 		engine.NodeOrder:        is[policy.NodeScorer](state),
 		engine.JobValid:         is[policy.Validator](state),
 		engine.VictimQueueOrder: is[policy.VictimQueueOrderer](state),
@@ -107,7 +107,7 @@ func TestFormsHaveNamesOfTheirOwnAndPresetsHoldForms(t *testing.T) {
 	for preset, tiers := range catalogue.Presets() {
 		for _, tier := range tiers {
 			for _, name := range tier {
-				require.True(t, seen[name] || preset == catalogue.Installed, "preset %s: %s", preset, name)
+				require.True(t, seen[name], "preset %s: %s", preset, name)
 			}
 		}
 	}

@@ -19,7 +19,9 @@ import (
 	"github.com/apportion/apportion/engine/policy/hdrf"
 	"github.com/apportion/apportion/engine/policy/kueue"
 	"github.com/apportion/apportion/engine/policy/nodegroup"
+	"github.com/apportion/apportion/engine/policy/nodeorder"
 	"github.com/apportion/apportion/engine/policy/overcommit"
+	"github.com/apportion/apportion/engine/policy/predicates"
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
 	"github.com/apportion/apportion/engine/policy/undecided"
@@ -103,6 +105,18 @@ var Policies = []Policy{
 		},
 	},
 	{
+		Name: predicates.Name, Volcano: true, Sums: SumsForEnqueue,
+		Settings:  withoutSettings[*apportionv1.Predicates](predicates.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.Predicate),
+		Forms:     []Form{{Name: predicates.Name}},
+	},
+	{
+		Name: nodeorder.Name, Volcano: true, Sums: SumsForEnqueue,
+		Settings:  SettingsOf(readNodeOrder, writeNodeOrder),
+		Decisions: engine.DecisionsOf(engine.NodeOrder),
+		Forms:     []Form{{Name: nodeorder.Name}},
+	},
+	{
 		Name: "overcommit", Volcano: true, Sums: SumsForShares,
 		Settings:  SettingsOf(readOvercommit, writeOvercommit),
 		Decisions: engine.DecisionsOf(engine.JobEnqueued),
@@ -140,8 +154,8 @@ var Policies = []Policy{
 	{Name: "undecided", Settings: SettingsOf(readUndecided, writeUndecided)},
 }
 
-// volcanoDefault is Volcano's default configuration with the given plugins in place of `drf` and `proportion`, and without the plugins
-// that take no part in the decisions made here (`predicates`, `nodeorder`).
+// volcanoDefault is Volcano's default configuration with the given plugins in place of `drf` and `proportion`, and without those that
+// decide about nodes (`predicates`, `nodeorder`).
 func volcanoDefault(plugins ...string) [][]string {
 	return [][]string{{"priority", "gang", "conformance"}, append([]string{"overcommit"}, plugins...)}
 }
@@ -199,6 +213,22 @@ func readNodeGroup(m *apportionv1.NodeGroup, _ Fault) nodegroup.Plugin {
 
 func writeNodeGroup(p nodegroup.Plugin) *apportionv1.NodeGroup {
 	return &apportionv1.NodeGroup{Strict: new(p.Strict), PreferredOrder: p.PreferredOrder, Hierarchical: p.Hierarchical}
+}
+
+func readNodeOrder(m *apportionv1.NodeOrder, _ Fault) nodeorder.Plugin {
+	p := nodeorder.Default()
+	given(m.LeastRequested, &p.LeastRequested)
+	given(m.MostRequested, &p.MostRequested)
+	given(m.BalancedResource, &p.BalancedResource)
+	given(m.TaintToleration, &p.TaintToleration)
+	return p
+}
+
+func writeNodeOrder(p nodeorder.Plugin) *apportionv1.NodeOrder {
+	return &apportionv1.NodeOrder{
+		LeastRequested: new(p.LeastRequested), MostRequested: new(p.MostRequested), BalancedResource: new(p.BalancedResource),
+		TaintToleration: new(p.TaintToleration),
+	}
 }
 
 func readOvercommit(m *apportionv1.Overcommit, fault Fault) overcommit.Plugin {

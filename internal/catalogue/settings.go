@@ -93,3 +93,10 @@ func number(given *float64, setting *float64, path string, fault Fault) {
 		*setting = *given
 	}
 }
+
+// given sets a setting that was given.
+func given[T any](value, setting *T) {
+	if value != nil {
+		*setting = *value
+	}
+}

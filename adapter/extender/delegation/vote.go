@@ -52,8 +52,7 @@ var functions = []function{
 // silent are the plugins of Volcano v1.15.1 that take part in none of the functions and that Apportion does not implement. Any other plugin
 // is assumed to take part in all of them.
 var silent = []string{
-	"predicates", "nodeorder", "deviceshare", "resource-strategy-fit", "task-topology", "numa-aware", "rescheduling", "usage",
-	"network-topology-aware",
+	"deviceshare", "resource-strategy-fit", "task-topology", "numa-aware", "rescheduling", "usage", "network-topology-aware",
 }
 
 // orders are the plugins of Volcano v1.15.1 that take part in the order of jobs or tasks and that Apportion does not implement. Any other

@@ -105,7 +105,44 @@ func (a *arguments) into(p *apportionv1.Plugin) {
 		a.overcommit(p.GetOvercommit())
 	case p.GetBinpack() != nil:
 		a.binpack(p.GetBinpack())
+	case p.GetNodeOrder() != nil:
+		a.nodeOrder(p.GetNodeOrder())
+	case p.GetPredicates() != nil:
+		a.predicates()
 	}
+}
+
+// small is whole within the numbers of 32 bits.
+func (a *arguments) small(key string) *int32 {
+	parsed := a.whole(key)
+	if parsed == nil {
+		return nil
+	}
+	within := int32(min(max(*parsed, math.MinInt32), math.MaxInt32))
+	return &within
+}
+
+// nodeOrder: the other weights are those of preferences that snapshots do not have, so that they count for no node.
+func (a *arguments) nodeOrder(order *apportionv1.NodeOrder) {
+	order.LeastRequested, order.MostRequested = a.small("leastrequested.weight"), a.small("mostrequested.weight")
+	order.BalancedResource, order.TaintToleration = a.small("balancedresource.weight"), a.small("tainttoleration.weight")
+	for _, kind := range []string{"nodeaffinity", "podaffinity", "imagelocality", "podtopologyspread"} {
+		a.whole(kind + ".weight")
+	}
+}
+
+// predicates: each kind of rule has a switch, which changes nothing here.
+func (a *arguments) predicates() {
+	for _, rule := range []string{
+		"NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "NodeVolumeLimits", "VolumeZone", "PodTopologySpread", "VolumeBinding",
+		"DynamicResourceAllocation",
+	} {
+		key := "predicate." + rule + "Enable"
+		if on := a.flag(key); on != nil && !*on {
+			a.c.ignored(a.at(key), "such rules are heeded here all the same")
+		}
+	}
+	a.flag("predicate.CacheEnable")
 }
 
 func (a *arguments) capacity(capacity *apportionv1.Capacity) {

@@ -41,15 +41,11 @@ tiers:
 		"tiers": [
 			{"plugins": [{"priority": {}}, {"gang": {}}, {"conformance": {}}]},
 			{"plugins": [
-				{"overcommit": {}}, {"drf": {}}, {"undecided": {"name": "predicates"}}, {"proportion": {}},
-				{"undecided": {"name": "nodeorder"}}
+				{"overcommit": {}}, {"drf": {}}, {"predicates": {}}, {"proportion": {}}, {"nodeOrder": {}}
 			]}
 		]
 	}`, policy)
-	require.Equal(t, []string{
-		"volcano.conf:11: tiers[1].plugins[2]: plugin predicates takes part in no decision of Apportion",
-		"volcano.conf:13: tiers[1].plugins[4]: plugin nodeorder takes part in no decision of Apportion",
-	}, warned)
+	require.Empty(t, warned)
 }
 
 func TestSettingsOfPlugins(t *testing.T) {
@@ -58,6 +54,23 @@ func TestSettingsOfPlugins(t *testing.T) {
 		warned     []string
 	}{
 		"capacity": {conf: "  - name: capacity\n", want: `{"capacity": {}}`},
+		"weights of scores": {
+			conf: "  - name: nodeorder\n    arguments:\n      leastrequested.weight: 0\n      mostrequested.weight: -2\n" +
+				"      balancedresource.weight: 3.5\n      tainttoleration.weight: 99999999999\n      nodeaffinity.weight: 4\n",
+			want: `{"nodeOrder": {"leastRequested": 0, "mostRequested": -2, "taintToleration": 2147483647}}`,
+			warned: []string{
+				"volcano.conf:7: tiers[0].plugins[0].arguments.balancedresource.weight: not a whole number, so Volcano uses the default: \"3.5\"",
+			},
+		},
+		"rules about nodes": {
+			conf: "  - name: predicates\n    enablePredicate: false\n    arguments:\n      predicate.CacheEnable: true\n" +
+				"      predicate.TaintTolerationEnable: false\n      predicate.Taints: false\n",
+			want: `{"predicates": {}, "disabledDecisions": ["DECISION_PREDICATE"]}`,
+			warned: []string{
+				"volcano.conf:7: tiers[0].plugins[0].arguments.predicate.TaintTolerationEnable: such rules are heeded here all the same",
+				"volcano.conf:8: tiers[0].plugins[0].arguments.predicate.Taints: predicates has no such argument",
+			},
+		},
 		"capacity, hierarchical": {
 			conf: "  - name: capacity\n    enableHierarchy: true\n    arguments: {ancestorReclaimLevel: 2}\n",
 			want: `{"capacity": {"hierarchical": true, "ancestorReclaimLevel": 2}}`,

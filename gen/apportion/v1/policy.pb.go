@@ -360,18 +360,8 @@ type Policy struct {
 	TierWalk TierWalk `protobuf:"varint,2,opt,name=tier_walk,json=tierWalk,proto3,enum=apportion.v1.TierWalk" json:"tier_walk,omitempty"`
 	// Unspecified: v1.15.
 	VolcanoRelease VolcanoRelease `protobuf:"varint,3,opt,name=volcano_release,json=volcanoRelease,proto3,enum=apportion.v1.VolcanoRelease" json:"volcano_release,omitempty"`
-	// What the scheduler does in a cycle, beside what the plugins decide. Absent: the policy does not say, and questions are answered as if
-	// every action that they are about ran.
-	//
-	// Types that are valid to be assigned to Cycle:
-	//
-	//	*Policy_Volcano
-	Cycle isPolicy_Cycle `protobuf_oneof:"cycle"`
-	// Where the policy is from, such as `ConfigMap volcano-system/volcano-scheduler-configmap`, at most 1,000 bytes. Returned as
-	// `Basis.policy_source`; changes no decision and no digest. Empty: not said.
-	Source        string `protobuf:"bytes,100,opt,name=source,proto3" json:"source,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
@@ -425,87 +415,6 @@ func (x *Policy) GetVolcanoRelease() VolcanoRelease {
 	return VolcanoRelease_VOLCANO_RELEASE_UNSPECIFIED
 }
 
-func (x *Policy) GetCycle() isPolicy_Cycle {
-	if x != nil {
-		return x.Cycle
-	}
-	return nil
-}
-
-func (x *Policy) GetVolcano() *VolcanoCycle {
-	if x != nil {
-		if x, ok := x.Cycle.(*Policy_Volcano); ok {
-			return x.Volcano
-		}
-	}
-	return nil
-}
-
-func (x *Policy) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
-type isPolicy_Cycle interface {
-	isPolicy_Cycle()
-}
-
-type Policy_Volcano struct {
-	// Volcano's session.
-	Volcano *VolcanoCycle `protobuf:"bytes,4,opt,name=volcano,proto3,oneof"`
-}
-
-func (*Policy_Volcano) isPolicy_Cycle() {}
-
-// VolcanoCycle is what a session of Volcano does.
-type VolcanoCycle struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The actions, which run in this order: `enqueue`, `allocate`, `backfill`, `preempt`, `reclaim`, `gangpreempt`, `gangreclaim`, `shuffle`.
-	// At most 100; one may stand in the list several times. What is not in the list does not happen. Empty: as if `cycle` were absent.
-	Actions       []string `protobuf:"bytes,1,rep,name=actions,proto3" json:"actions,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *VolcanoCycle) Reset() {
-	*x = VolcanoCycle{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *VolcanoCycle) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*VolcanoCycle) ProtoMessage() {}
-
-func (x *VolcanoCycle) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use VolcanoCycle.ProtoReflect.Descriptor instead.
-func (*VolcanoCycle) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *VolcanoCycle) GetActions() []string {
-	if x != nil {
-		return x.Actions
-	}
-	return nil
-}
-
 // Tier is a group of plugins. It is evaluated before the tiers that follow.
 type Tier struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -517,7 +426,7 @@ type Tier struct {
 
 func (x *Tier) Reset() {
 	*x = Tier{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[2]
+	mi := &file_apportion_v1_policy_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -529,7 +438,7 @@ func (x *Tier) String() string {
 func (*Tier) ProtoMessage() {}
 
 func (x *Tier) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[2]
+	mi := &file_apportion_v1_policy_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -542,7 +451,7 @@ func (x *Tier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tier.ProtoReflect.Descriptor instead.
 func (*Tier) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Tier) GetPlugins() []*Plugin {
@@ -574,6 +483,8 @@ type Plugin struct {
 	//	*Plugin_Fair
 	//	*Plugin_Kueue
 	//	*Plugin_Backfill
+	//	*Plugin_Predicates
+	//	*Plugin_NodeOrder
 	Plugin isPlugin_Plugin `protobuf_oneof:"plugin"`
 	// Decisions from which this plugin is excluded. Empty: none.
 	DisabledDecisions []Decision `protobuf:"varint,16,rep,packed,name=disabled_decisions,json=disabledDecisions,proto3,enum=apportion.v1.Decision" json:"disabled_decisions,omitempty"`
@@ -583,7 +494,7 @@ type Plugin struct {
 
 func (x *Plugin) Reset() {
 	*x = Plugin{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[3]
+	mi := &file_apportion_v1_policy_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -595,7 +506,7 @@ func (x *Plugin) String() string {
 func (*Plugin) ProtoMessage() {}
 
 func (x *Plugin) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[3]
+	mi := &file_apportion_v1_policy_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -608,7 +519,7 @@ func (x *Plugin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plugin.ProtoReflect.Descriptor instead.
 func (*Plugin) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Plugin) GetPlugin() isPlugin_Plugin {
@@ -753,6 +664,24 @@ func (x *Plugin) GetBackfill() *Backfill {
 	return nil
 }
 
+func (x *Plugin) GetPredicates() *Predicates {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_Predicates); ok {
+			return x.Predicates
+		}
+	}
+	return nil
+}
+
+func (x *Plugin) GetNodeOrder() *NodeOrder {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_NodeOrder); ok {
+			return x.NodeOrder
+		}
+	}
+	return nil
+}
+
 func (x *Plugin) GetDisabledDecisions() []Decision {
 	if x != nil {
 		return x.DisabledDecisions
@@ -839,6 +768,16 @@ type Plugin_Backfill struct {
 	Backfill *Backfill `protobuf:"bytes,15,opt,name=backfill,proto3,oneof"`
 }
 
+type Plugin_Predicates struct {
+	// Volcano's `predicates`.
+	Predicates *Predicates `protobuf:"bytes,17,opt,name=predicates,proto3,oneof"`
+}
+
+type Plugin_NodeOrder struct {
+	// Volcano's `nodeorder`.
+	NodeOrder *NodeOrder `protobuf:"bytes,18,opt,name=node_order,json=nodeOrder,proto3,oneof"`
+}
+
 func (*Plugin_Proportion) isPlugin_Plugin() {}
 
 func (*Plugin_Capacity) isPlugin_Plugin() {}
@@ -869,6 +808,10 @@ func (*Plugin_Kueue) isPlugin_Plugin() {}
 
 func (*Plugin_Backfill) isPlugin_Plugin() {}
 
+func (*Plugin_Predicates) isPlugin_Plugin() {}
+
+func (*Plugin_NodeOrder) isPlugin_Plugin() {}
+
 // Proportion divides the cluster among queues by weight, within guarantee, request and capability.
 type Proportion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -878,7 +821,7 @@ type Proportion struct {
 
 func (x *Proportion) Reset() {
 	*x = Proportion{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[4]
+	mi := &file_apportion_v1_policy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +833,7 @@ func (x *Proportion) String() string {
 func (*Proportion) ProtoMessage() {}
 
 func (x *Proportion) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[4]
+	mi := &file_apportion_v1_policy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +846,7 @@ func (x *Proportion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proportion.ProtoReflect.Descriptor instead.
 func (*Proportion) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
 // Capacity gives each queue its configured `deserved`.
@@ -919,7 +862,7 @@ type Capacity struct {
 
 func (x *Capacity) Reset() {
 	*x = Capacity{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[5]
+	mi := &file_apportion_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +874,7 @@ func (x *Capacity) String() string {
 func (*Capacity) ProtoMessage() {}
 
 func (x *Capacity) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[5]
+	mi := &file_apportion_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +887,7 @@ func (x *Capacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capacity.ProtoReflect.Descriptor instead.
 func (*Capacity) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Capacity) GetHierarchical() bool {
@@ -970,7 +913,7 @@ type Drf struct {
 
 func (x *Drf) Reset() {
 	*x = Drf{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[6]
+	mi := &file_apportion_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +925,7 @@ func (x *Drf) String() string {
 func (*Drf) ProtoMessage() {}
 
 func (x *Drf) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[6]
+	mi := &file_apportion_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +938,7 @@ func (x *Drf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drf.ProtoReflect.Descriptor instead.
 func (*Drf) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 // HierarchicalDrf is Drf plus the order of queues by the weighted tree of their hierarchy paths.
@@ -1007,7 +950,7 @@ type HierarchicalDrf struct {
 
 func (x *HierarchicalDrf) Reset() {
 	*x = HierarchicalDrf{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[7]
+	mi := &file_apportion_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +962,7 @@ func (x *HierarchicalDrf) String() string {
 func (*HierarchicalDrf) ProtoMessage() {}
 
 func (x *HierarchicalDrf) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[7]
+	mi := &file_apportion_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +975,7 @@ func (x *HierarchicalDrf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HierarchicalDrf.ProtoReflect.Descriptor instead.
 func (*HierarchicalDrf) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 // Gang keeps jobs from falling below their minimum.
@@ -1044,7 +987,7 @@ type Gang struct {
 
 func (x *Gang) Reset() {
 	*x = Gang{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[8]
+	mi := &file_apportion_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +999,7 @@ func (x *Gang) String() string {
 func (*Gang) ProtoMessage() {}
 
 func (x *Gang) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[8]
+	mi := &file_apportion_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1012,7 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gang.ProtoReflect.Descriptor instead.
 func (*Gang) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 // Priority orders jobs and tasks by priority.
@@ -1081,7 +1024,7 @@ type Priority struct {
 
 func (x *Priority) Reset() {
 	*x = Priority{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[9]
+	mi := &file_apportion_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1036,7 @@ func (x *Priority) String() string {
 func (*Priority) ProtoMessage() {}
 
 func (x *Priority) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[9]
+	mi := &file_apportion_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1049,7 @@ func (x *Priority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Priority.ProtoReflect.Descriptor instead.
 func (*Priority) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 // Conformance protects system-critical tasks and the namespace kube-system.
@@ -1118,7 +1061,7 @@ type Conformance struct {
 
 func (x *Conformance) Reset() {
 	*x = Conformance{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[10]
+	mi := &file_apportion_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1073,7 @@ func (x *Conformance) String() string {
 func (*Conformance) ProtoMessage() {}
 
 func (x *Conformance) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[10]
+	mi := &file_apportion_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1086,7 @@ func (x *Conformance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conformance.ProtoReflect.Descriptor instead.
 func (*Conformance) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 // Cooldown protects tasks for a while after they were scheduled (Volcano: cdp).
@@ -1155,7 +1098,7 @@ type Cooldown struct {
 
 func (x *Cooldown) Reset() {
 	*x = Cooldown{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[11]
+	mi := &file_apportion_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1110,7 @@ func (x *Cooldown) String() string {
 func (*Cooldown) ProtoMessage() {}
 
 func (x *Cooldown) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[11]
+	mi := &file_apportion_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1123,7 @@ func (x *Cooldown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cooldown.ProtoReflect.Descriptor instead.
 func (*Cooldown) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 // Binpack prefers full nodes. Weights below 0 count as 1, except `weight`, which is used as written.
@@ -1200,7 +1143,7 @@ type Binpack struct {
 
 func (x *Binpack) Reset() {
 	*x = Binpack{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[12]
+	mi := &file_apportion_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1155,7 @@ func (x *Binpack) String() string {
 func (*Binpack) ProtoMessage() {}
 
 func (x *Binpack) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[12]
+	mi := &file_apportion_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1168,7 @@ func (x *Binpack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binpack.ProtoReflect.Descriptor instead.
 func (*Binpack) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Binpack) GetWeight() float64 {
@@ -1269,7 +1212,7 @@ type ResourceWeight struct {
 
 func (x *ResourceWeight) Reset() {
 	*x = ResourceWeight{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[13]
+	mi := &file_apportion_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1224,7 @@ func (x *ResourceWeight) String() string {
 func (*ResourceWeight) ProtoMessage() {}
 
 func (x *ResourceWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[13]
+	mi := &file_apportion_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1237,7 @@ func (x *ResourceWeight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceWeight.ProtoReflect.Descriptor instead.
 func (*ResourceWeight) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ResourceWeight) GetName() string {
@@ -1326,7 +1269,7 @@ type NodeGroup struct {
 
 func (x *NodeGroup) Reset() {
 	*x = NodeGroup{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[14]
+	mi := &file_apportion_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1281,7 @@ func (x *NodeGroup) String() string {
 func (*NodeGroup) ProtoMessage() {}
 
 func (x *NodeGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[14]
+	mi := &file_apportion_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1294,7 @@ func (x *NodeGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroup.ProtoReflect.Descriptor instead.
 func (*NodeGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeGroup) GetStrict() bool {
@@ -1386,7 +1329,7 @@ type Overcommit struct {
 
 func (x *Overcommit) Reset() {
 	*x = Overcommit{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[15]
+	mi := &file_apportion_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1398,7 +1341,7 @@ func (x *Overcommit) String() string {
 func (*Overcommit) ProtoMessage() {}
 
 func (x *Overcommit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[15]
+	mi := &file_apportion_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1411,7 +1354,7 @@ func (x *Overcommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overcommit.ProtoReflect.Descriptor instead.
 func (*Overcommit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Overcommit) GetFactor() float64 {
@@ -1421,7 +1364,120 @@ func (x *Overcommit) GetFactor() float64 {
 	return 0
 }
 
-// Undecided stands for a plugin of a converted configuration that takes no part in Apportion's decisions (predicates, nodeorder …). It does
+// Predicates is the plugin with which Volcano heeds node selectors, taints, cordons, rules on other pods and the number of pods of a node.
+// Answers about nodes heed them with and without it. Without it the cycles of Volcano do not, and if it is excluded from
+// DECISION_PREDICATE, they place nothing but tasks without requests.
+type Predicates struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Predicates) Reset() {
+	*x = Predicates{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Predicates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Predicates) ProtoMessage() {}
+
+func (x *Predicates) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Predicates.ProtoReflect.Descriptor instead.
+func (*Predicates) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{15}
+}
+
+// NodeOrder scores nodes as Kubernetes does: by what the pods on them ask for. Preferences of pods and soft taints are not in a snapshot;
+// they count as equal for all nodes.
+type NodeOrder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Weight of what stays free. Absent: 1. 0: not counted, here and below.
+	LeastRequested *int32 `protobuf:"varint,1,opt,name=least_requested,json=leastRequested,proto3,oneof" json:"least_requested,omitempty"`
+	// Weight of what is asked for. Absent: 0.
+	MostRequested *int32 `protobuf:"varint,2,opt,name=most_requested,json=mostRequested,proto3,oneof" json:"most_requested,omitempty"`
+	// Weight of how equally dimensions are used. Absent: 1.
+	BalancedResource *int32 `protobuf:"varint,3,opt,name=balanced_resource,json=balancedResource,proto3,oneof" json:"balanced_resource,omitempty"`
+	// Weight of tolerated taints: 100 times it is added to each score. Absent: 3.
+	TaintToleration *int32 `protobuf:"varint,4,opt,name=taint_toleration,json=taintToleration,proto3,oneof" json:"taint_toleration,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *NodeOrder) Reset() {
+	*x = NodeOrder{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeOrder) ProtoMessage() {}
+
+func (x *NodeOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeOrder.ProtoReflect.Descriptor instead.
+func (*NodeOrder) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *NodeOrder) GetLeastRequested() int32 {
+	if x != nil && x.LeastRequested != nil {
+		return *x.LeastRequested
+	}
+	return 0
+}
+
+func (x *NodeOrder) GetMostRequested() int32 {
+	if x != nil && x.MostRequested != nil {
+		return *x.MostRequested
+	}
+	return 0
+}
+
+func (x *NodeOrder) GetBalancedResource() int32 {
+	if x != nil && x.BalancedResource != nil {
+		return *x.BalancedResource
+	}
+	return 0
+}
+
+func (x *NodeOrder) GetTaintToleration() int32 {
+	if x != nil && x.TaintToleration != nil {
+		return *x.TaintToleration
+	}
+	return 0
+}
+
+// Undecided stands for a plugin of a converted configuration that takes no part in Apportion's decisions (deviceshare, usage …). It does
 // not affect answers; every answer has a warning that names it.
 type Undecided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1433,7 +1489,7 @@ type Undecided struct {
 
 func (x *Undecided) Reset() {
 	*x = Undecided{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[16]
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1501,7 @@ func (x *Undecided) String() string {
 func (*Undecided) ProtoMessage() {}
 
 func (x *Undecided) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[16]
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1514,7 @@ func (x *Undecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undecided.ProtoReflect.Descriptor instead.
 func (*Undecided) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Undecided) GetName() string {
@@ -1490,7 +1546,7 @@ type Fair struct {
 
 func (x *Fair) Reset() {
 	*x = Fair{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1502,7 +1558,7 @@ func (x *Fair) String() string {
 func (*Fair) ProtoMessage() {}
 
 func (x *Fair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1515,7 +1571,7 @@ func (x *Fair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fair.ProtoReflect.Descriptor instead.
 func (*Fair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Fair) GetBase() FairBase {
@@ -1570,7 +1626,7 @@ type FairTurns struct {
 
 func (x *FairTurns) Reset() {
 	*x = FairTurns{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1638,7 @@ func (x *FairTurns) String() string {
 func (*FairTurns) ProtoMessage() {}
 
 func (x *FairTurns) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1651,7 @@ func (x *FairTurns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairTurns.ProtoReflect.Descriptor instead.
 func (*FairTurns) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FairTurns) GetWaitSeconds() uint32 {
@@ -1633,7 +1689,7 @@ type FairMemory struct {
 
 func (x *FairMemory) Reset() {
 	*x = FairMemory{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1701,7 @@ func (x *FairMemory) String() string {
 func (*FairMemory) ProtoMessage() {}
 
 func (x *FairMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1714,7 @@ func (x *FairMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairMemory.ProtoReflect.Descriptor instead.
 func (*FairMemory) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FairMemory) GetGain() uint32 {
@@ -1707,7 +1763,7 @@ type Prices struct {
 
 func (x *Prices) Reset() {
 	*x = Prices{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1775,7 @@ func (x *Prices) String() string {
 func (*Prices) ProtoMessage() {}
 
 func (x *Prices) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1788,7 @@ func (x *Prices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prices.ProtoReflect.Descriptor instead.
 func (*Prices) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Prices) GetPrices() []*Price {
@@ -1755,7 +1811,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	mi := &file_apportion_v1_policy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1823,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	mi := &file_apportion_v1_policy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1836,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Price) GetDimension() string {
@@ -1817,7 +1873,7 @@ type Backfill struct {
 
 func (x *Backfill) Reset() {
 	*x = Backfill{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[22]
+	mi := &file_apportion_v1_policy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1885,7 @@ func (x *Backfill) String() string {
 func (*Backfill) ProtoMessage() {}
 
 func (x *Backfill) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[22]
+	mi := &file_apportion_v1_policy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1898,7 @@ func (x *Backfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backfill.ProtoReflect.Descriptor instead.
 func (*Backfill) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Backfill) GetKind() BackfillKind {
@@ -1886,7 +1942,7 @@ type Quantum struct {
 
 func (x *Quantum) Reset() {
 	*x = Quantum{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[23]
+	mi := &file_apportion_v1_policy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +1954,7 @@ func (x *Quantum) String() string {
 func (*Quantum) ProtoMessage() {}
 
 func (x *Quantum) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[23]
+	mi := &file_apportion_v1_policy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +1967,7 @@ func (x *Quantum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantum.ProtoReflect.Descriptor instead.
 func (*Quantum) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Quantum) GetName() string {
@@ -1932,18 +1988,13 @@ var File_apportion_v1_policy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/policy.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\"\x87\x02\n" +
+	"\x19apportion/v1/policy.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\"\xae\x01\n" +
 	"\x06Policy\x12(\n" +
 	"\x05tiers\x18\x01 \x03(\v2\x12.apportion.v1.TierR\x05tiers\x123\n" +
 	"\ttier_walk\x18\x02 \x01(\x0e2\x16.apportion.v1.TierWalkR\btierWalk\x12E\n" +
-	"\x0fvolcano_release\x18\x03 \x01(\x0e2\x1c.apportion.v1.VolcanoReleaseR\x0evolcanoRelease\x126\n" +
-	"\avolcano\x18\x04 \x01(\v2\x1a.apportion.v1.VolcanoCycleH\x00R\avolcano\x12\x16\n" +
-	"\x06source\x18d \x01(\tR\x06sourceB\a\n" +
-	"\x05cycle\"(\n" +
-	"\fVolcanoCycle\x12\x18\n" +
-	"\aactions\x18\x01 \x03(\tR\aactions\"6\n" +
+	"\x0fvolcano_release\x18\x03 \x01(\x0e2\x1c.apportion.v1.VolcanoReleaseR\x0evolcanoRelease\"6\n" +
 	"\x04Tier\x12.\n" +
-	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\x82\a\n" +
+	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xf8\a\n" +
 	"\x06Plugin\x12:\n" +
 	"\n" +
 	"proportion\x18\x01 \x01(\v2\x18.apportion.v1.ProportionH\x00R\n" +
@@ -1965,7 +2016,12 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\tundecided\x18\f \x01(\v2\x17.apportion.v1.UndecidedH\x00R\tundecided\x12(\n" +
 	"\x04fair\x18\r \x01(\v2\x12.apportion.v1.FairH\x00R\x04fair\x12+\n" +
 	"\x05kueue\x18\x0e \x01(\v2\x13.apportion.v1.KueueH\x00R\x05kueue\x124\n" +
-	"\bbackfill\x18\x0f \x01(\v2\x16.apportion.v1.BackfillH\x00R\bbackfill\x12E\n" +
+	"\bbackfill\x18\x0f \x01(\v2\x16.apportion.v1.BackfillH\x00R\bbackfill\x12:\n" +
+	"\n" +
+	"predicates\x18\x11 \x01(\v2\x18.apportion.v1.PredicatesH\x00R\n" +
+	"predicates\x128\n" +
+	"\n" +
+	"node_order\x18\x12 \x01(\v2\x17.apportion.v1.NodeOrderH\x00R\tnodeOrder\x12E\n" +
 	"\x12disabled_decisions\x18\x10 \x03(\x0e2\x16.apportion.v1.DecisionR\x11disabledDecisionsB\b\n" +
 	"\x06plugin\"\f\n" +
 	"\n" +
@@ -2001,7 +2057,18 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\n" +
 	"Overcommit\x12\x1b\n" +
 	"\x06factor\x18\x01 \x01(\x01H\x00R\x06factor\x88\x01\x01B\t\n" +
-	"\a_factor\"\x1f\n" +
+	"\a_factor\"\f\n" +
+	"\n" +
+	"Predicates\"\x99\x02\n" +
+	"\tNodeOrder\x12,\n" +
+	"\x0fleast_requested\x18\x01 \x01(\x05H\x00R\x0eleastRequested\x88\x01\x01\x12*\n" +
+	"\x0emost_requested\x18\x02 \x01(\x05H\x01R\rmostRequested\x88\x01\x01\x120\n" +
+	"\x11balanced_resource\x18\x03 \x01(\x05H\x02R\x10balancedResource\x88\x01\x01\x12.\n" +
+	"\x10taint_toleration\x18\x04 \x01(\x05H\x03R\x0ftaintToleration\x88\x01\x01B\x12\n" +
+	"\x10_least_requestedB\x11\n" +
+	"\x0f_most_requestedB\x14\n" +
+	"\x12_balanced_resourceB\x13\n" +
+	"\x11_taint_toleration\"\x1f\n" +
 	"\tUndecided\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\xef\x01\n" +
 	"\x04Fair\x12*\n" +
@@ -2089,7 +2156,7 @@ func file_apportion_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_apportion_v1_policy_proto_goTypes = []any{
 	(VolcanoRelease)(0),     // 0: apportion.v1.VolcanoRelease
 	(TierWalk)(0),           // 1: apportion.v1.TierWalk
@@ -2097,66 +2164,68 @@ var file_apportion_v1_policy_proto_goTypes = []any{
 	(BackfillKind)(0),       // 3: apportion.v1.BackfillKind
 	(FairBase)(0),           // 4: apportion.v1.FairBase
 	(*Policy)(nil),          // 5: apportion.v1.Policy
-	(*VolcanoCycle)(nil),    // 6: apportion.v1.VolcanoCycle
-	(*Tier)(nil),            // 7: apportion.v1.Tier
-	(*Plugin)(nil),          // 8: apportion.v1.Plugin
-	(*Proportion)(nil),      // 9: apportion.v1.Proportion
-	(*Capacity)(nil),        // 10: apportion.v1.Capacity
-	(*Drf)(nil),             // 11: apportion.v1.Drf
-	(*HierarchicalDrf)(nil), // 12: apportion.v1.HierarchicalDrf
-	(*Gang)(nil),            // 13: apportion.v1.Gang
-	(*Priority)(nil),        // 14: apportion.v1.Priority
-	(*Conformance)(nil),     // 15: apportion.v1.Conformance
-	(*Cooldown)(nil),        // 16: apportion.v1.Cooldown
-	(*Binpack)(nil),         // 17: apportion.v1.Binpack
-	(*ResourceWeight)(nil),  // 18: apportion.v1.ResourceWeight
-	(*NodeGroup)(nil),       // 19: apportion.v1.NodeGroup
-	(*Overcommit)(nil),      // 20: apportion.v1.Overcommit
-	(*Undecided)(nil),       // 21: apportion.v1.Undecided
-	(*Fair)(nil),            // 22: apportion.v1.Fair
-	(*FairTurns)(nil),       // 23: apportion.v1.FairTurns
-	(*FairMemory)(nil),      // 24: apportion.v1.FairMemory
-	(*Prices)(nil),          // 25: apportion.v1.Prices
-	(*Price)(nil),           // 26: apportion.v1.Price
-	(*Backfill)(nil),        // 27: apportion.v1.Backfill
-	(*Quantum)(nil),         // 28: apportion.v1.Quantum
-	(*Kueue)(nil),           // 29: apportion.v1.Kueue
+	(*Tier)(nil),            // 6: apportion.v1.Tier
+	(*Plugin)(nil),          // 7: apportion.v1.Plugin
+	(*Proportion)(nil),      // 8: apportion.v1.Proportion
+	(*Capacity)(nil),        // 9: apportion.v1.Capacity
+	(*Drf)(nil),             // 10: apportion.v1.Drf
+	(*HierarchicalDrf)(nil), // 11: apportion.v1.HierarchicalDrf
+	(*Gang)(nil),            // 12: apportion.v1.Gang
+	(*Priority)(nil),        // 13: apportion.v1.Priority
+	(*Conformance)(nil),     // 14: apportion.v1.Conformance
+	(*Cooldown)(nil),        // 15: apportion.v1.Cooldown
+	(*Binpack)(nil),         // 16: apportion.v1.Binpack
+	(*ResourceWeight)(nil),  // 17: apportion.v1.ResourceWeight
+	(*NodeGroup)(nil),       // 18: apportion.v1.NodeGroup
+	(*Overcommit)(nil),      // 19: apportion.v1.Overcommit
+	(*Predicates)(nil),      // 20: apportion.v1.Predicates
+	(*NodeOrder)(nil),       // 21: apportion.v1.NodeOrder
+	(*Undecided)(nil),       // 22: apportion.v1.Undecided
+	(*Fair)(nil),            // 23: apportion.v1.Fair
+	(*FairTurns)(nil),       // 24: apportion.v1.FairTurns
+	(*FairMemory)(nil),      // 25: apportion.v1.FairMemory
+	(*Prices)(nil),          // 26: apportion.v1.Prices
+	(*Price)(nil),           // 27: apportion.v1.Price
+	(*Backfill)(nil),        // 28: apportion.v1.Backfill
+	(*Quantum)(nil),         // 29: apportion.v1.Quantum
+	(*Kueue)(nil),           // 30: apportion.v1.Kueue
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
-	7,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
+	6,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
 	1,  // 1: apportion.v1.Policy.tier_walk:type_name -> apportion.v1.TierWalk
 	0,  // 2: apportion.v1.Policy.volcano_release:type_name -> apportion.v1.VolcanoRelease
-	6,  // 3: apportion.v1.Policy.volcano:type_name -> apportion.v1.VolcanoCycle
-	8,  // 4: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
-	9,  // 5: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
-	10, // 6: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
-	11, // 7: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
-	12, // 8: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
-	13, // 9: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
-	14, // 10: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
-	15, // 11: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
-	16, // 12: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
-	17, // 13: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
-	19, // 14: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
-	20, // 15: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
-	21, // 16: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
-	22, // 17: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
-	29, // 18: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
-	27, // 19: apportion.v1.Plugin.backfill:type_name -> apportion.v1.Backfill
-	2,  // 20: apportion.v1.Plugin.disabled_decisions:type_name -> apportion.v1.Decision
-	18, // 21: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
-	4,  // 22: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
-	28, // 23: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
-	24, // 24: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
-	23, // 25: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
-	25, // 26: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
-	26, // 27: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
-	3,  // 28: apportion.v1.Backfill.kind:type_name -> apportion.v1.BackfillKind
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	7,  // 3: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
+	8,  // 4: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
+	9,  // 5: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
+	10, // 6: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
+	11, // 7: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
+	12, // 8: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
+	13, // 9: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
+	14, // 10: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
+	15, // 11: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
+	16, // 12: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
+	18, // 13: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
+	19, // 14: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
+	22, // 15: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
+	23, // 16: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
+	30, // 17: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
+	28, // 18: apportion.v1.Plugin.backfill:type_name -> apportion.v1.Backfill
+	20, // 19: apportion.v1.Plugin.predicates:type_name -> apportion.v1.Predicates
+	21, // 20: apportion.v1.Plugin.node_order:type_name -> apportion.v1.NodeOrder
+	2,  // 21: apportion.v1.Plugin.disabled_decisions:type_name -> apportion.v1.Decision
+	17, // 22: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
+	4,  // 23: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
+	29, // 24: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	25, // 25: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
+	24, // 26: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
+	26, // 27: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
+	27, // 28: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
+	3,  // 29: apportion.v1.Backfill.kind:type_name -> apportion.v1.BackfillKind
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -2165,10 +2234,7 @@ func file_apportion_v1_policy_proto_init() {
 		return
 	}
 	file_apportion_v1_kueue_proto_init()
-	file_apportion_v1_policy_proto_msgTypes[0].OneofWrappers = []any{
-		(*Policy_Volcano)(nil),
-	}
-	file_apportion_v1_policy_proto_msgTypes[3].OneofWrappers = []any{
+	file_apportion_v1_policy_proto_msgTypes[2].OneofWrappers = []any{
 		(*Plugin_Proportion)(nil),
 		(*Plugin_Capacity)(nil),
 		(*Plugin_Drf)(nil),
@@ -2184,20 +2250,23 @@ func file_apportion_v1_policy_proto_init() {
 		(*Plugin_Fair)(nil),
 		(*Plugin_Kueue)(nil),
 		(*Plugin_Backfill)(nil),
+		(*Plugin_Predicates)(nil),
+		(*Plugin_NodeOrder)(nil),
 	}
+	file_apportion_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[15].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[19].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[22].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[16].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[20].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_policy_proto_rawDesc), len(file_apportion_v1_policy_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
