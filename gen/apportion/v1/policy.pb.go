@@ -360,8 +360,18 @@ type Policy struct {
 	TierWalk TierWalk `protobuf:"varint,2,opt,name=tier_walk,json=tierWalk,proto3,enum=apportion.v1.TierWalk" json:"tier_walk,omitempty"`
 	// Unspecified: v1.15.
 	VolcanoRelease VolcanoRelease `protobuf:"varint,3,opt,name=volcano_release,json=volcanoRelease,proto3,enum=apportion.v1.VolcanoRelease" json:"volcano_release,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What the scheduler does in a cycle, beside what the plugins decide. Absent: the policy does not say, and questions are answered as if
+	// every action that they are about ran.
+	//
+	// Types that are valid to be assigned to Cycle:
+	//
+	//	*Policy_Volcano
+	Cycle isPolicy_Cycle `protobuf_oneof:"cycle"`
+	// Where the policy is from, such as `ConfigMap volcano-system/volcano-scheduler-configmap`, at most 1,000 bytes. Returned as
+	// `Basis.policy_source`; changes no decision and no digest. Empty: not said.
+	Source        string `protobuf:"bytes,100,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
@@ -415,6 +425,87 @@ func (x *Policy) GetVolcanoRelease() VolcanoRelease {
 	return VolcanoRelease_VOLCANO_RELEASE_UNSPECIFIED
 }
 
+func (x *Policy) GetCycle() isPolicy_Cycle {
+	if x != nil {
+		return x.Cycle
+	}
+	return nil
+}
+
+func (x *Policy) GetVolcano() *VolcanoCycle {
+	if x != nil {
+		if x, ok := x.Cycle.(*Policy_Volcano); ok {
+			return x.Volcano
+		}
+	}
+	return nil
+}
+
+func (x *Policy) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+type isPolicy_Cycle interface {
+	isPolicy_Cycle()
+}
+
+type Policy_Volcano struct {
+	// Volcano's session.
+	Volcano *VolcanoCycle `protobuf:"bytes,4,opt,name=volcano,proto3,oneof"`
+}
+
+func (*Policy_Volcano) isPolicy_Cycle() {}
+
+// VolcanoCycle is what a session of Volcano does.
+type VolcanoCycle struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The actions, which run in this order: `enqueue`, `allocate`, `backfill`, `preempt`, `reclaim`, `gangpreempt`, `gangreclaim`, `shuffle`.
+	// At most 100; one may stand in the list several times. What is not in the list does not happen. Empty: as if `cycle` were absent.
+	Actions       []string `protobuf:"bytes,1,rep,name=actions,proto3" json:"actions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VolcanoCycle) Reset() {
+	*x = VolcanoCycle{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VolcanoCycle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VolcanoCycle) ProtoMessage() {}
+
+func (x *VolcanoCycle) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VolcanoCycle.ProtoReflect.Descriptor instead.
+func (*VolcanoCycle) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *VolcanoCycle) GetActions() []string {
+	if x != nil {
+		return x.Actions
+	}
+	return nil
+}
+
 // Tier is a group of plugins. It is evaluated before the tiers that follow.
 type Tier struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -426,7 +517,7 @@ type Tier struct {
 
 func (x *Tier) Reset() {
 	*x = Tier{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[1]
+	mi := &file_apportion_v1_policy_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +529,7 @@ func (x *Tier) String() string {
 func (*Tier) ProtoMessage() {}
 
 func (x *Tier) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[1]
+	mi := &file_apportion_v1_policy_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +542,7 @@ func (x *Tier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tier.ProtoReflect.Descriptor instead.
 func (*Tier) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Tier) GetPlugins() []*Plugin {
@@ -494,7 +585,7 @@ type Plugin struct {
 
 func (x *Plugin) Reset() {
 	*x = Plugin{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[2]
+	mi := &file_apportion_v1_policy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +597,7 @@ func (x *Plugin) String() string {
 func (*Plugin) ProtoMessage() {}
 
 func (x *Plugin) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[2]
+	mi := &file_apportion_v1_policy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +610,7 @@ func (x *Plugin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plugin.ProtoReflect.Descriptor instead.
 func (*Plugin) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Plugin) GetPlugin() isPlugin_Plugin {
@@ -821,7 +912,7 @@ type Proportion struct {
 
 func (x *Proportion) Reset() {
 	*x = Proportion{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[3]
+	mi := &file_apportion_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +924,7 @@ func (x *Proportion) String() string {
 func (*Proportion) ProtoMessage() {}
 
 func (x *Proportion) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[3]
+	mi := &file_apportion_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +937,7 @@ func (x *Proportion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proportion.ProtoReflect.Descriptor instead.
 func (*Proportion) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 // Capacity gives each queue its configured `deserved`.
@@ -862,7 +953,7 @@ type Capacity struct {
 
 func (x *Capacity) Reset() {
 	*x = Capacity{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[4]
+	mi := &file_apportion_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -874,7 +965,7 @@ func (x *Capacity) String() string {
 func (*Capacity) ProtoMessage() {}
 
 func (x *Capacity) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[4]
+	mi := &file_apportion_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -887,7 +978,7 @@ func (x *Capacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capacity.ProtoReflect.Descriptor instead.
 func (*Capacity) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Capacity) GetHierarchical() bool {
@@ -913,7 +1004,7 @@ type Drf struct {
 
 func (x *Drf) Reset() {
 	*x = Drf{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[5]
+	mi := &file_apportion_v1_policy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +1016,7 @@ func (x *Drf) String() string {
 func (*Drf) ProtoMessage() {}
 
 func (x *Drf) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[5]
+	mi := &file_apportion_v1_policy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +1029,7 @@ func (x *Drf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drf.ProtoReflect.Descriptor instead.
 func (*Drf) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{6}
 }
 
 // HierarchicalDrf is Drf plus the order of queues by the weighted tree of their hierarchy paths.
@@ -950,7 +1041,7 @@ type HierarchicalDrf struct {
 
 func (x *HierarchicalDrf) Reset() {
 	*x = HierarchicalDrf{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[6]
+	mi := &file_apportion_v1_policy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1053,7 @@ func (x *HierarchicalDrf) String() string {
 func (*HierarchicalDrf) ProtoMessage() {}
 
 func (x *HierarchicalDrf) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[6]
+	mi := &file_apportion_v1_policy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1066,7 @@ func (x *HierarchicalDrf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HierarchicalDrf.ProtoReflect.Descriptor instead.
 func (*HierarchicalDrf) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 // Gang keeps jobs from falling below their minimum.
@@ -987,7 +1078,7 @@ type Gang struct {
 
 func (x *Gang) Reset() {
 	*x = Gang{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[7]
+	mi := &file_apportion_v1_policy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1090,7 @@ func (x *Gang) String() string {
 func (*Gang) ProtoMessage() {}
 
 func (x *Gang) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[7]
+	mi := &file_apportion_v1_policy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1103,7 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gang.ProtoReflect.Descriptor instead.
 func (*Gang) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{8}
 }
 
 // Priority orders jobs and tasks by priority.
@@ -1024,7 +1115,7 @@ type Priority struct {
 
 func (x *Priority) Reset() {
 	*x = Priority{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[8]
+	mi := &file_apportion_v1_policy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1036,7 +1127,7 @@ func (x *Priority) String() string {
 func (*Priority) ProtoMessage() {}
 
 func (x *Priority) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[8]
+	mi := &file_apportion_v1_policy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,7 +1140,7 @@ func (x *Priority) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Priority.ProtoReflect.Descriptor instead.
 func (*Priority) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{9}
 }
 
 // Conformance protects system-critical tasks and the namespace kube-system.
@@ -1061,7 +1152,7 @@ type Conformance struct {
 
 func (x *Conformance) Reset() {
 	*x = Conformance{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[9]
+	mi := &file_apportion_v1_policy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1164,7 @@ func (x *Conformance) String() string {
 func (*Conformance) ProtoMessage() {}
 
 func (x *Conformance) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[9]
+	mi := &file_apportion_v1_policy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1177,7 @@ func (x *Conformance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conformance.ProtoReflect.Descriptor instead.
 func (*Conformance) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{10}
 }
 
 // Cooldown protects tasks for a while after they were scheduled (Volcano: cdp).
@@ -1098,7 +1189,7 @@ type Cooldown struct {
 
 func (x *Cooldown) Reset() {
 	*x = Cooldown{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[10]
+	mi := &file_apportion_v1_policy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1201,7 @@ func (x *Cooldown) String() string {
 func (*Cooldown) ProtoMessage() {}
 
 func (x *Cooldown) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[10]
+	mi := &file_apportion_v1_policy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1214,7 @@ func (x *Cooldown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cooldown.ProtoReflect.Descriptor instead.
 func (*Cooldown) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{11}
 }
 
 // Binpack prefers full nodes. Weights below 0 count as 1, except `weight`, which is used as written.
@@ -1143,7 +1234,7 @@ type Binpack struct {
 
 func (x *Binpack) Reset() {
 	*x = Binpack{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[11]
+	mi := &file_apportion_v1_policy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1246,7 @@ func (x *Binpack) String() string {
 func (*Binpack) ProtoMessage() {}
 
 func (x *Binpack) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[11]
+	mi := &file_apportion_v1_policy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1259,7 @@ func (x *Binpack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binpack.ProtoReflect.Descriptor instead.
 func (*Binpack) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Binpack) GetWeight() float64 {
@@ -1212,7 +1303,7 @@ type ResourceWeight struct {
 
 func (x *ResourceWeight) Reset() {
 	*x = ResourceWeight{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[12]
+	mi := &file_apportion_v1_policy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1315,7 @@ func (x *ResourceWeight) String() string {
 func (*ResourceWeight) ProtoMessage() {}
 
 func (x *ResourceWeight) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[12]
+	mi := &file_apportion_v1_policy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1328,7 @@ func (x *ResourceWeight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceWeight.ProtoReflect.Descriptor instead.
 func (*ResourceWeight) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ResourceWeight) GetName() string {
@@ -1269,7 +1360,7 @@ type NodeGroup struct {
 
 func (x *NodeGroup) Reset() {
 	*x = NodeGroup{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[13]
+	mi := &file_apportion_v1_policy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1372,7 @@ func (x *NodeGroup) String() string {
 func (*NodeGroup) ProtoMessage() {}
 
 func (x *NodeGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[13]
+	mi := &file_apportion_v1_policy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1385,7 @@ func (x *NodeGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroup.ProtoReflect.Descriptor instead.
 func (*NodeGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeGroup) GetStrict() bool {
@@ -1329,7 +1420,7 @@ type Overcommit struct {
 
 func (x *Overcommit) Reset() {
 	*x = Overcommit{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[14]
+	mi := &file_apportion_v1_policy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1432,7 @@ func (x *Overcommit) String() string {
 func (*Overcommit) ProtoMessage() {}
 
 func (x *Overcommit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[14]
+	mi := &file_apportion_v1_policy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1445,7 @@ func (x *Overcommit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Overcommit.ProtoReflect.Descriptor instead.
 func (*Overcommit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Overcommit) GetFactor() float64 {
@@ -1375,7 +1466,7 @@ type Predicates struct {
 
 func (x *Predicates) Reset() {
 	*x = Predicates{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[15]
+	mi := &file_apportion_v1_policy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1478,7 @@ func (x *Predicates) String() string {
 func (*Predicates) ProtoMessage() {}
 
 func (x *Predicates) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[15]
+	mi := &file_apportion_v1_policy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1491,7 @@ func (x *Predicates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Predicates.ProtoReflect.Descriptor instead.
 func (*Predicates) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
 // NodeOrder scores nodes as Kubernetes does: by what the pods on them ask for. Preferences of pods and soft taints are not in a snapshot;
@@ -1421,7 +1512,7 @@ type NodeOrder struct {
 
 func (x *NodeOrder) Reset() {
 	*x = NodeOrder{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[16]
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1524,7 @@ func (x *NodeOrder) String() string {
 func (*NodeOrder) ProtoMessage() {}
 
 func (x *NodeOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[16]
+	mi := &file_apportion_v1_policy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1537,7 @@ func (x *NodeOrder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeOrder.ProtoReflect.Descriptor instead.
 func (*NodeOrder) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeOrder) GetLeastRequested() int32 {
@@ -1489,7 +1580,7 @@ type Undecided struct {
 
 func (x *Undecided) Reset() {
 	*x = Undecided{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1592,7 @@ func (x *Undecided) String() string {
 func (*Undecided) ProtoMessage() {}
 
 func (x *Undecided) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[17]
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1605,7 @@ func (x *Undecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undecided.ProtoReflect.Descriptor instead.
 func (*Undecided) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Undecided) GetName() string {
@@ -1546,7 +1637,7 @@ type Fair struct {
 
 func (x *Fair) Reset() {
 	*x = Fair{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1649,7 @@ func (x *Fair) String() string {
 func (*Fair) ProtoMessage() {}
 
 func (x *Fair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1662,7 @@ func (x *Fair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fair.ProtoReflect.Descriptor instead.
 func (*Fair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Fair) GetBase() FairBase {
@@ -1626,7 +1717,7 @@ type FairTurns struct {
 
 func (x *FairTurns) Reset() {
 	*x = FairTurns{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1729,7 @@ func (x *FairTurns) String() string {
 func (*FairTurns) ProtoMessage() {}
 
 func (x *FairTurns) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1742,7 @@ func (x *FairTurns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairTurns.ProtoReflect.Descriptor instead.
 func (*FairTurns) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FairTurns) GetWaitSeconds() uint32 {
@@ -1689,7 +1780,7 @@ type FairMemory struct {
 
 func (x *FairMemory) Reset() {
 	*x = FairMemory{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +1792,7 @@ func (x *FairMemory) String() string {
 func (*FairMemory) ProtoMessage() {}
 
 func (x *FairMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +1805,7 @@ func (x *FairMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairMemory.ProtoReflect.Descriptor instead.
 func (*FairMemory) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FairMemory) GetGain() uint32 {
@@ -1763,7 +1854,7 @@ type Prices struct {
 
 func (x *Prices) Reset() {
 	*x = Prices{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	mi := &file_apportion_v1_policy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1775,7 +1866,7 @@ func (x *Prices) String() string {
 func (*Prices) ProtoMessage() {}
 
 func (x *Prices) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	mi := &file_apportion_v1_policy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1788,7 +1879,7 @@ func (x *Prices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prices.ProtoReflect.Descriptor instead.
 func (*Prices) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Prices) GetPrices() []*Price {
@@ -1811,7 +1902,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[22]
+	mi := &file_apportion_v1_policy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1823,7 +1914,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[22]
+	mi := &file_apportion_v1_policy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1836,7 +1927,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Price) GetDimension() string {
@@ -1873,7 +1964,7 @@ type Backfill struct {
 
 func (x *Backfill) Reset() {
 	*x = Backfill{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[23]
+	mi := &file_apportion_v1_policy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +1976,7 @@ func (x *Backfill) String() string {
 func (*Backfill) ProtoMessage() {}
 
 func (x *Backfill) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[23]
+	mi := &file_apportion_v1_policy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +1989,7 @@ func (x *Backfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backfill.ProtoReflect.Descriptor instead.
 func (*Backfill) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Backfill) GetKind() BackfillKind {
@@ -1942,7 +2033,7 @@ type Quantum struct {
 
 func (x *Quantum) Reset() {
 	*x = Quantum{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[24]
+	mi := &file_apportion_v1_policy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2045,7 @@ func (x *Quantum) String() string {
 func (*Quantum) ProtoMessage() {}
 
 func (x *Quantum) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[24]
+	mi := &file_apportion_v1_policy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2058,7 @@ func (x *Quantum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantum.ProtoReflect.Descriptor instead.
 func (*Quantum) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Quantum) GetName() string {
@@ -1988,11 +2079,16 @@ var File_apportion_v1_policy_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/policy.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\"\xae\x01\n" +
+	"\x19apportion/v1/policy.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\"\x87\x02\n" +
 	"\x06Policy\x12(\n" +
 	"\x05tiers\x18\x01 \x03(\v2\x12.apportion.v1.TierR\x05tiers\x123\n" +
 	"\ttier_walk\x18\x02 \x01(\x0e2\x16.apportion.v1.TierWalkR\btierWalk\x12E\n" +
-	"\x0fvolcano_release\x18\x03 \x01(\x0e2\x1c.apportion.v1.VolcanoReleaseR\x0evolcanoRelease\"6\n" +
+	"\x0fvolcano_release\x18\x03 \x01(\x0e2\x1c.apportion.v1.VolcanoReleaseR\x0evolcanoRelease\x126\n" +
+	"\avolcano\x18\x04 \x01(\v2\x1a.apportion.v1.VolcanoCycleH\x00R\avolcano\x12\x16\n" +
+	"\x06source\x18d \x01(\tR\x06sourceB\a\n" +
+	"\x05cycle\"(\n" +
+	"\fVolcanoCycle\x12\x18\n" +
+	"\aactions\x18\x01 \x03(\tR\aactions\"6\n" +
 	"\x04Tier\x12.\n" +
 	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xf8\a\n" +
 	"\x06Plugin\x12:\n" +
@@ -2156,7 +2252,7 @@ func file_apportion_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_apportion_v1_policy_proto_goTypes = []any{
 	(VolcanoRelease)(0),     // 0: apportion.v1.VolcanoRelease
 	(TierWalk)(0),           // 1: apportion.v1.TierWalk
@@ -2164,68 +2260,70 @@ var file_apportion_v1_policy_proto_goTypes = []any{
 	(BackfillKind)(0),       // 3: apportion.v1.BackfillKind
 	(FairBase)(0),           // 4: apportion.v1.FairBase
 	(*Policy)(nil),          // 5: apportion.v1.Policy
-	(*Tier)(nil),            // 6: apportion.v1.Tier
-	(*Plugin)(nil),          // 7: apportion.v1.Plugin
-	(*Proportion)(nil),      // 8: apportion.v1.Proportion
-	(*Capacity)(nil),        // 9: apportion.v1.Capacity
-	(*Drf)(nil),             // 10: apportion.v1.Drf
-	(*HierarchicalDrf)(nil), // 11: apportion.v1.HierarchicalDrf
-	(*Gang)(nil),            // 12: apportion.v1.Gang
-	(*Priority)(nil),        // 13: apportion.v1.Priority
-	(*Conformance)(nil),     // 14: apportion.v1.Conformance
-	(*Cooldown)(nil),        // 15: apportion.v1.Cooldown
-	(*Binpack)(nil),         // 16: apportion.v1.Binpack
-	(*ResourceWeight)(nil),  // 17: apportion.v1.ResourceWeight
-	(*NodeGroup)(nil),       // 18: apportion.v1.NodeGroup
-	(*Overcommit)(nil),      // 19: apportion.v1.Overcommit
-	(*Predicates)(nil),      // 20: apportion.v1.Predicates
-	(*NodeOrder)(nil),       // 21: apportion.v1.NodeOrder
-	(*Undecided)(nil),       // 22: apportion.v1.Undecided
-	(*Fair)(nil),            // 23: apportion.v1.Fair
-	(*FairTurns)(nil),       // 24: apportion.v1.FairTurns
-	(*FairMemory)(nil),      // 25: apportion.v1.FairMemory
-	(*Prices)(nil),          // 26: apportion.v1.Prices
-	(*Price)(nil),           // 27: apportion.v1.Price
-	(*Backfill)(nil),        // 28: apportion.v1.Backfill
-	(*Quantum)(nil),         // 29: apportion.v1.Quantum
-	(*Kueue)(nil),           // 30: apportion.v1.Kueue
+	(*VolcanoCycle)(nil),    // 6: apportion.v1.VolcanoCycle
+	(*Tier)(nil),            // 7: apportion.v1.Tier
+	(*Plugin)(nil),          // 8: apportion.v1.Plugin
+	(*Proportion)(nil),      // 9: apportion.v1.Proportion
+	(*Capacity)(nil),        // 10: apportion.v1.Capacity
+	(*Drf)(nil),             // 11: apportion.v1.Drf
+	(*HierarchicalDrf)(nil), // 12: apportion.v1.HierarchicalDrf
+	(*Gang)(nil),            // 13: apportion.v1.Gang
+	(*Priority)(nil),        // 14: apportion.v1.Priority
+	(*Conformance)(nil),     // 15: apportion.v1.Conformance
+	(*Cooldown)(nil),        // 16: apportion.v1.Cooldown
+	(*Binpack)(nil),         // 17: apportion.v1.Binpack
+	(*ResourceWeight)(nil),  // 18: apportion.v1.ResourceWeight
+	(*NodeGroup)(nil),       // 19: apportion.v1.NodeGroup
+	(*Overcommit)(nil),      // 20: apportion.v1.Overcommit
+	(*Predicates)(nil),      // 21: apportion.v1.Predicates
+	(*NodeOrder)(nil),       // 22: apportion.v1.NodeOrder
+	(*Undecided)(nil),       // 23: apportion.v1.Undecided
+	(*Fair)(nil),            // 24: apportion.v1.Fair
+	(*FairTurns)(nil),       // 25: apportion.v1.FairTurns
+	(*FairMemory)(nil),      // 26: apportion.v1.FairMemory
+	(*Prices)(nil),          // 27: apportion.v1.Prices
+	(*Price)(nil),           // 28: apportion.v1.Price
+	(*Backfill)(nil),        // 29: apportion.v1.Backfill
+	(*Quantum)(nil),         // 30: apportion.v1.Quantum
+	(*Kueue)(nil),           // 31: apportion.v1.Kueue
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
-	6,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
+	7,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
 	1,  // 1: apportion.v1.Policy.tier_walk:type_name -> apportion.v1.TierWalk
 	0,  // 2: apportion.v1.Policy.volcano_release:type_name -> apportion.v1.VolcanoRelease
-	7,  // 3: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
-	8,  // 4: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
-	9,  // 5: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
-	10, // 6: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
-	11, // 7: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
-	12, // 8: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
-	13, // 9: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
-	14, // 10: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
-	15, // 11: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
-	16, // 12: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
-	18, // 13: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
-	19, // 14: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
-	22, // 15: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
-	23, // 16: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
-	30, // 17: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
-	28, // 18: apportion.v1.Plugin.backfill:type_name -> apportion.v1.Backfill
-	20, // 19: apportion.v1.Plugin.predicates:type_name -> apportion.v1.Predicates
-	21, // 20: apportion.v1.Plugin.node_order:type_name -> apportion.v1.NodeOrder
-	2,  // 21: apportion.v1.Plugin.disabled_decisions:type_name -> apportion.v1.Decision
-	17, // 22: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
-	4,  // 23: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
-	29, // 24: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
-	25, // 25: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
-	24, // 26: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
-	26, // 27: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
-	27, // 28: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
-	3,  // 29: apportion.v1.Backfill.kind:type_name -> apportion.v1.BackfillKind
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	6,  // 3: apportion.v1.Policy.volcano:type_name -> apportion.v1.VolcanoCycle
+	8,  // 4: apportion.v1.Tier.plugins:type_name -> apportion.v1.Plugin
+	9,  // 5: apportion.v1.Plugin.proportion:type_name -> apportion.v1.Proportion
+	10, // 6: apportion.v1.Plugin.capacity:type_name -> apportion.v1.Capacity
+	11, // 7: apportion.v1.Plugin.drf:type_name -> apportion.v1.Drf
+	12, // 8: apportion.v1.Plugin.hierarchical_drf:type_name -> apportion.v1.HierarchicalDrf
+	13, // 9: apportion.v1.Plugin.gang:type_name -> apportion.v1.Gang
+	14, // 10: apportion.v1.Plugin.priority:type_name -> apportion.v1.Priority
+	15, // 11: apportion.v1.Plugin.conformance:type_name -> apportion.v1.Conformance
+	16, // 12: apportion.v1.Plugin.cooldown:type_name -> apportion.v1.Cooldown
+	17, // 13: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
+	19, // 14: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
+	20, // 15: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
+	23, // 16: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
+	24, // 17: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
+	31, // 18: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
+	29, // 19: apportion.v1.Plugin.backfill:type_name -> apportion.v1.Backfill
+	21, // 20: apportion.v1.Plugin.predicates:type_name -> apportion.v1.Predicates
+	22, // 21: apportion.v1.Plugin.node_order:type_name -> apportion.v1.NodeOrder
+	2,  // 22: apportion.v1.Plugin.disabled_decisions:type_name -> apportion.v1.Decision
+	18, // 23: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
+	4,  // 24: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
+	30, // 25: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	26, // 26: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
+	25, // 27: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
+	27, // 28: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
+	28, // 29: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
+	3,  // 30: apportion.v1.Backfill.kind:type_name -> apportion.v1.BackfillKind
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -2234,7 +2332,10 @@ func file_apportion_v1_policy_proto_init() {
 		return
 	}
 	file_apportion_v1_kueue_proto_init()
-	file_apportion_v1_policy_proto_msgTypes[2].OneofWrappers = []any{
+	file_apportion_v1_policy_proto_msgTypes[0].OneofWrappers = []any{
+		(*Policy_Volcano)(nil),
+	}
+	file_apportion_v1_policy_proto_msgTypes[3].OneofWrappers = []any{
 		(*Plugin_Proportion)(nil),
 		(*Plugin_Capacity)(nil),
 		(*Plugin_Drf)(nil),
@@ -2253,20 +2354,20 @@ func file_apportion_v1_policy_proto_init() {
 		(*Plugin_Predicates)(nil),
 		(*Plugin_NodeOrder)(nil),
 	}
-	file_apportion_v1_policy_proto_msgTypes[11].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[16].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[20].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[23].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[15].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[17].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[21].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_policy_proto_rawDesc), len(file_apportion_v1_policy_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
