@@ -37,11 +37,21 @@ func (j Job) Ready(why *policy.Reasons) bool {
 	return true
 }
 
-// Pipelined reports whether enough tasks of the job run or wait for resources that are being released, according to every plugin.
+// Pipelined reports whether enough tasks of the job run or wait for resources that are being released, by the plugins' votes: the first
+// tier with a permit and no rejection decides, a rejection decides at once, and no opinion is a yes (Volcano's JobPipelined).
 func (j Job) Pipelined(why *policy.Reasons) bool {
-	for _, p := range j.s.by.pipelined {
-		if !p.Pipelined(j.id, why) {
+	permitted, tier := false, 0
+	for _, e := range j.s.by.pipelined {
+		if permitted && e.tier != tier {
+			break
+		}
+		tier = e.tier
+		switch e.part.Pipelined(j.id, why) {
+		case policy.Reject:
 			return false
+		case policy.Permit:
+			permitted = true
+		case policy.Abstain:
 		}
 	}
 	return true

@@ -30,6 +30,7 @@ const (
 	NodeOrder        Decision = 14
 	JobValid         Decision = 15
 	VictimQueueOrder Decision = 16
+	Victim           Decision = 17
 )
 
 // Decisions is a set of decisions.

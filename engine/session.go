@@ -71,9 +71,11 @@ type table struct {
 	enqueued  []policy.EnqueuedHandler
 	reclaim   []voter
 	preempt   []voter
+	gangs     []named[policy.GangEvictor]
+	shuffle   []named[policy.Shuffler]
 	valid     []policy.Validator
 	ready     []policy.Readier
-	pipelined []policy.Pipeliner
+	pipelined []named[policy.Pipeliner]
 	starving  []named[policy.Starver]
 	predicate []policy.Predicater
 	fitClass  []policy.FitClasser
@@ -148,6 +150,13 @@ func part[T any](list *[]T, state policy.State, d Decision, off Decisions) {
 	}
 }
 
+// partOf is part for a list that tells tiers apart.
+func partOf[T any](list *[]named[T], name string, tier int, state policy.State, d Decision, off Decisions) {
+	if p, ok := state.(T); ok && !off.Has(d) {
+		*list = append(*list, named[T]{name, tier, p})
+	}
+}
+
 func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	part(&t.queueOrder, state, QueueOrder, off)
 	part(&t.victimQueueOrder, state, VictimQueueOrder, off)
@@ -159,7 +168,6 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	part(&t.enqueued, state, JobEnqueued, off)
 	part(&t.valid, state, JobValid, off)
 	part(&t.ready, state, JobReady, off)
-	part(&t.pipelined, state, JobPipelined, off)
 	part(&t.predicate, state, Predicate, off)
 	part(&t.fitClass, state, Predicate, off)
 	part(&t.bounds, state, Predicate, off)
@@ -170,18 +178,17 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 			t.filter = placesNothing
 		}
 	}
+	partOf(&t.pipelined, name, tier, state, JobPipelined, off)
+	partOf(&t.starving, name, tier, state, JobStarving, off)
+	partOf(&t.score, name, tier, state, NodeOrder, off)
+	partOf(&t.gangs, name, tier, state, 0, off)
+	partOf(&t.shuffle, name, tier, state, Victim, off)
 	if p, ok := state.(policy.Enqueuer); ok && !off.Has(JobEnqueued) {
 		if _, keeps := state.(policy.Keeper); keeps {
 			t.entering = append(t.entering, p)
 		} else {
 			t.enqueue = append(t.enqueue, named[policy.Enqueuer]{name, tier, p})
 		}
-	}
-	if p, ok := state.(policy.Starver); ok && !off.Has(JobStarving) {
-		t.starving = append(t.starving, named[policy.Starver]{name, tier, p})
-	}
-	if p, ok := state.(policy.NodeScorer); ok && !off.Has(NodeOrder) {
-		t.score = append(t.score, named[policy.NodeScorer]{name, tier, p})
 	}
 	if p, ok := state.(policy.Reclaimer); ok && !off.Has(Reclaimable) {
 		v := voter{name: name, tier: tier, choose: p.Reclaimable, steady: steady(state)}

@@ -164,6 +164,19 @@ type Preemptor interface {
 	Preemptable(claimant model.TaskID, candidates, dst []model.TaskID, g *Grounds) ([]model.TaskID, Vote)
 }
 
+// GangEvictor votes on what is evicted for a whole job at once (Volcano's UnifiedEvictable, which gangpreempt and gangreclaim ask).
+type GangEvictor interface {
+	// GangEvictable appends to dst those candidates that may be evicted for a job, in their order, and returns them with the plugin's vote.
+	// Each candidate is judged as if those chosen before it were gone.
+	GangEvictable(claimant model.JobID, candidates, dst []model.TaskID) ([]model.TaskID, Vote)
+}
+
+// Shuffler names running tasks that are to be evicted for no claimant (Volcano's VictimTasks, which shuffle asks).
+type Shuffler interface {
+	// Shuffled appends to dst those of the running tasks that are to be evicted, in their order, and returns them.
+	Shuffled(running, dst []model.TaskID) []model.TaskID
+}
+
 // Validator says whether a job can be scheduled at all.
 type Validator interface {
 	Valid(j model.JobID, why *Reasons) bool
@@ -174,9 +187,9 @@ type Readier interface {
 	Ready(j model.JobID, why *Reasons) bool
 }
 
-// Pipeliner says whether enough of a job runs or waits for resources that are being released.
+// Pipeliner votes on whether enough of a job runs or waits for resources that are being released.
 type Pipeliner interface {
-	Pipelined(j model.JobID, why *Reasons) bool
+	Pipelined(j model.JobID, why *Reasons) Vote
 }
 
 // Starver says whether a job lacks tasks that it needs.

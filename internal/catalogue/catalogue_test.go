@@ -80,6 +80,7 @@ func taken(state policy.State) engine.Decisions {
 		engine.NodeOrder:        is[policy.NodeScorer](state),
 		engine.JobValid:         is[policy.Validator](state),
 		engine.VictimQueueOrder: is[policy.VictimQueueOrderer](state),
+		engine.Victim:           is[policy.Shuffler](state),
 	} {
 		if takes {
 			out = out.With(d)

@@ -85,7 +85,7 @@ func entry(p *apportionv1.Plugin, path string, faults *model.Error) engine.Entry
 		faults.Add(path+".plugin", "the plugin has no kind that this version supports")
 	}
 	for i, d := range p.GetDisabledDecisions() {
-		if d <= apportionv1.Decision_DECISION_UNSPECIFIED || d > apportionv1.Decision_DECISION_VICTIM_QUEUE_ORDER {
+		if d <= apportionv1.Decision_DECISION_UNSPECIFIED || d > apportionv1.Decision_DECISION_VICTIM {
 			faults.Add(fmt.Sprintf("%s.disabled_decisions[%d]", path, i), "no decision %d", d)
 			continue
 		}

@@ -214,7 +214,7 @@ var decisionOf = map[string]apportionv1.Decision{
 	"enableBestNode":           apportionv1.Decision_DECISION_UNSPECIFIED,
 	"enableTargetJob":          apportionv1.Decision_DECISION_UNSPECIFIED,
 	"enableReservedNodes":      apportionv1.Decision_DECISION_UNSPECIFIED,
-	"enabledVictim":            apportionv1.Decision_DECISION_UNSPECIFIED,
+	"enabledVictim":            apportionv1.Decision_DECISION_VICTIM,
 	"enabledHyperNodeOrder":    apportionv1.Decision_DECISION_UNSPECIFIED,
 	"enabledHyperNodeGradient": apportionv1.Decision_DECISION_UNSPECIFIED,
 	"enabledSubJobReady":       apportionv1.Decision_DECISION_UNSPECIFIED,

@@ -152,7 +152,7 @@ func TestSettingsOfPlugins(t *testing.T) {
     enabledJobOrder: false
     enableHierachy: true
 `,
-			want: `{"gang": {}, "disabledDecisions": ["DECISION_JOB_READY", "DECISION_OVERUSED"]}`,
+			want: `{"gang": {}, "disabledDecisions": ["DECISION_JOB_READY", "DECISION_OVERUSED", "DECISION_VICTIM"]}`,
 			warned: []string{
 				`volcano.conf:9: tiers[0].plugins[0].enabledJobOrder: Volcano has no such switch; did you mean enableJobOrder?`,
 				`volcano.conf:10: tiers[0].plugins[0].enableHierachy: Volcano has no such switch`,

@@ -94,6 +94,7 @@ type decider interface {
 	policy.Preempter
 	policy.Enqueuer
 	policy.Reclaimer
+	policy.GangEvictor
 	policy.EventHandler
 	policy.Sharer
 	policy.Warner

@@ -119,6 +119,29 @@ func (s *State) Reclaimable(
 	return dst, policy.Permit
 }
 
+// GangEvictable takes every candidate of the claimant's queue, and of other queues those that leave their queue what is guaranteed, and
+// come from one that deserves nothing of what they ask for or has more than it deserves of it. Neither what the claimant asks for nor
+// ancestors count.
+func (s *State) GangEvictable(claimant model.JobID, candidates, dst []model.TaskID) ([]model.TaskID, policy.Vote) {
+	var victim party
+	mine, vote := s.v.Jobs.At(claimant).Queue, policy.Permit
+	s.reclaim.begin(nil)
+	for i, t := range candidates {
+		s.v.Yield(i)
+		victim.set(t, s.v.QueueOf(t), s.v.Request(t))
+		switch {
+		case victim.queue == mine:
+			dst = append(dst, t)
+		case !s.takesPart[victim.queue]:
+			vote = policy.Reject
+		case s.sparesGuarantee(&victim, nil) && s.exceeds(victim.queue, &victim, nil):
+			dst = append(dst, t)
+			s.take(victim.queue, victim.request)
+		}
+	}
+	return dst, vote
+}
+
 // isOver reports whether the candidate's queue and ancestors have more than they deserve, and sets tested to the ancestors tested.
 func (s *State) isOver(by, victim *party, g *policy.Grounds) bool {
 	s.reclaim.tested = s.reclaim.tested[:0]

@@ -156,3 +156,52 @@ func TestPassedChecksAreShownWhenWanted(t *testing.T) {
 	}, g.Checks.List)
 	require.Empty(t, g.Spared.List)
 }
+
+func TestForAWholeJobAQueueKeepsItsGuaranteeAndWhatItDeserves(t *testing.T) {
+	gpu := amounts{"gpu": 1000, "pods": 1}
+	s := cluster{
+		total: amounts{"cpu": 20_000, "memory": 20, "gpu": 4000},
+		queues: []queue{
+			{name: "a", deserved: amounts{"cpu": 2000}},
+			{name: "b", deserved: amounts{"cpu": 5000}},
+			{name: "c", guarantee: amounts{"memory": 2}},
+		},
+		jobs: []job{
+			jobOf("a", append(times(3, running(small)), running(gpu))...), jobOf("b", append(times(2, running(small)), pending(small))...),
+			jobOf("c", times(3, running(small))...),
+		},
+	}.flat(t)
+	ask := func(candidates ...string) []string {
+		ids := make([]model.TaskID, 0, len(candidates))
+		for _, c := range candidates {
+			ids = append(ids, s.task(c))
+		}
+		got, vote := s.GangEvictable(s.v.Tasks.At(s.task("j1.2")).Job, ids, nil)
+		require.Equal(t, policy.Permit, vote)
+		names := []string{}
+		for _, id := range got {
+			names = append(names, s.v.TaskUID(id))
+		}
+		return names
+	}
+	require.Equal(t, []string{"j0.2"}, ask("j0.2", "j0.0", "j0.1"), "in the order given, until the queue has what it deserves")
+	require.Equal(t, []string{"j0.3"}, ask("j0.3"), "nothing of it is deserved, and the claimant need not ask for it")
+	require.Equal(t, []string{"j2.1"}, ask("j2.1", "j2.0", "j2.2"), "the guarantee stays")
+	require.Equal(t, []string{"j1.0", "j1.1"}, ask("j1.0", "j1.1"), "the claimant's own queue is not tested")
+	require.Equal(t, amounts{"cpu": 3000, "gpu": 1000, "memory": 3, "pods": 4}, s.row(s.share("a").Allocated), "accounts stay")
+}
+
+func TestForAWholeJobARefusedTreeGivesNothingOfOthers(t *testing.T) {
+	s := cluster{
+		total:  ten,
+		queues: []queue{{name: "a"}, {name: "b"}},
+		jobs:   []job{jobOf("a", running(small)), jobOf("b", running(small), pending(small))},
+	}.tree(t)
+	claimant := s.v.Tasks.At(s.task("j1.1")).Job
+	got, vote := s.GangEvictable(claimant, []model.TaskID{s.task("j0.0")}, nil)
+	require.Empty(t, got)
+	require.Equal(t, policy.Reject, vote)
+	got, vote = s.GangEvictable(claimant, []model.TaskID{s.task("j1.0")}, nil)
+	require.Len(t, got, 1)
+	require.Equal(t, policy.Permit, vote)
+}

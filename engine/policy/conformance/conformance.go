@@ -51,6 +51,11 @@ func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *p
 	return dst, policy.Permit
 }
 
+// GangEvictable is Preemptable.
+func (s *State) GangEvictable(_ model.JobID, candidates, dst []model.TaskID) ([]model.TaskID, policy.Vote) {
+	return s.Preemptable(model.None, candidates, dst, nil)
+}
+
 func (s *State) critical(t model.TaskID) bool {
 	at := s.view.Tasks.At(t).Detail
 	if at == model.None {

@@ -46,3 +46,14 @@ func TestOnlyNamesOfTheSystemProtect(t *testing.T) {
 	dst := make([]model.TaskID, 0, 3)
 	require.Zero(t, testing.AllocsPerRun(10, func() { dst, _ = s.Preemptable(0, candidates, dst[:0], nil) }))
 }
+
+func TestTheSystemIsProtectedFromWholeJobsToo(t *testing.T) {
+	v := policytest.Cluster{Queues: policytest.Queues("q"), Jobs: []policytest.Job{
+		{Name: "user", Queue: "q", Tasks: []policytest.Tasks{{Detail: class("system-cluster-critical")}, {}}},
+	}}.View(t)
+	s, err := conformance.Plugin{}.Open(v)
+	require.NoError(t, err)
+	got, vote := s.(policy.GangEvictor).GangEvictable(0, policytest.TaskIDs(t, v, "user-0", "user-1"), nil)
+	require.Equal(t, policy.Permit, vote)
+	require.Equal(t, policytest.TaskIDs(t, v, "user-1"), got)
+}

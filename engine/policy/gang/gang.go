@@ -68,16 +68,17 @@ func (s *State) Ready(j model.JobID, why *policy.Reasons) bool {
 	return s.reaches(s.occupied(j), j, policy.NotReady, why)
 }
 
-// Pipelined is Ready with the tasks that wait for resources being released.
-func (s *State) Pipelined(j model.JobID, why *policy.Reasons) bool {
+// Pipelined permits a job that is Ready with the tasks that wait for resources being released, and rejects any other.
+func (s *State) Pipelined(j model.JobID, why *policy.Reasons) policy.Vote {
 	a := s.view.Account(j)
 	occupied := func(g int) int32 {
 		return a.GroupReady(g) + a.GroupPendingBestEffort[g] + a.GroupTasks[g][model.Pipelined]
 	}
-	if !s.roles(j, policy.NotPipelined, occupied, why) {
-		return false
+	if s.roles(j, policy.NotPipelined, occupied, why) &&
+		s.reaches(s.occupied(j)+a.Tasks[model.Pipelined], j, policy.NotPipelined, why) {
+		return policy.Permit
 	}
-	return s.reaches(s.occupied(j)+a.Tasks[model.Pipelined], j, policy.NotPipelined, why)
+	return policy.Reject
 }
 
 // Starving reports whether ready and pipelined tasks together are below the minimum; roles and best-effort tasks do not count.
@@ -154,6 +155,11 @@ func (s *State) Preemptable(_ model.TaskID, candidates, dst []model.TaskID, g *p
 	}
 	s.ready.Clear()
 	return dst, policy.Permit
+}
+
+// GangEvictable permits all: the actions that ask keep gangs whole by themselves.
+func (*State) GangEvictable(_ model.JobID, candidates, dst []model.TaskID) ([]model.TaskID, policy.Vote) {
+	return append(dst, candidates...), policy.Permit
 }
 
 func reason(code policy.Code, have, limit int32) policy.Reason {

@@ -125,7 +125,7 @@ func TestStandingOfAJob(t *testing.T) {
 			}{
 				"valid":     {s.Valid, c.want.valid},
 				"ready":     {s.Ready, c.want.ready},
-				"pipelined": {s.Pipelined, c.want.pipelined},
+				"pipelined": {permits(s.Pipelined), c.want.pipelined},
 				"starving":  {s.Starving, c.want.starving},
 			} {
 				var why policy.Reasons
@@ -135,6 +135,19 @@ func TestStandingOfAJob(t *testing.T) {
 			}
 		})
 	}
+}
+
+// permits is a vote as a verdict; gang never abstains.
+func permits(vote func(model.JobID, *policy.Reasons) policy.Vote) func(model.JobID, *policy.Reasons) bool {
+	return func(j model.JobID, why *policy.Reasons) bool { return vote(j, why) == policy.Permit }
+}
+
+func TestActionsThatTakeWholeGangsMayTakeAny(t *testing.T) {
+	v, s := open(t, policytest.Job{Name: "j", Min: 3, Tasks: []policytest.Tasks{{N: 3, Status: model.Running, Request: some}}})
+	candidates := policytest.TaskIDs(t, v, "j-2", "j-0")
+	got, vote := s.GangEvictable(0, candidates, nil)
+	require.Equal(t, policy.Permit, vote)
+	require.Equal(t, candidates, got)
 }
 
 func TestJobsThatLackTheirMinimumComeFirstWhateverTheirRoles(t *testing.T) {

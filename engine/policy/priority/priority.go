@@ -69,6 +69,18 @@ func (s *State) Preemptable(claimant model.TaskID, candidates, dst []model.TaskI
 	return dst, policy.Permit
 }
 
+// GangEvictable takes tasks of jobs of lower priority in the claimant's queue, and every task of other queues.
+func (s *State) GangEvictable(claimant model.JobID, candidates, dst []model.TaskID) ([]model.TaskID, policy.Vote) {
+	by := s.view.Jobs.At(claimant)
+	for i, t := range candidates {
+		s.view.Yield(i)
+		if job := s.view.Jobs.At(s.view.Tasks.At(t).Job); job.Queue != by.Queue || job.Priority < by.Priority {
+			dst = append(dst, t)
+		}
+	}
+	return dst, policy.Permit
+}
+
 func lower(have, limit int32) policy.Reason {
 	because := policy.Because(name, policy.PriorityNotLower, model.None)
 	because.Have, because.Limit = float64(have), float64(limit)

@@ -94,3 +94,18 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 		s.CompareTasks(0, 1)
 	}))
 }
+
+func TestForAWholeJobPriorityCountsWithinTheQueueOnly(t *testing.T) {
+	one := []policytest.Tasks{{Status: model.Running, Priority: 9}}
+	v := policytest.Cluster{Queues: policytest.Queues("mine", "other"), Jobs: []policytest.Job{
+		{Name: "claimant", Queue: "mine", Priority: 5, Tasks: []policytest.Tasks{{Priority: 1}}},
+		{Name: "low", Queue: "mine", Priority: 4, Tasks: one},
+		{Name: "equal", Queue: "mine", Priority: 5, Tasks: one},
+		{Name: "high elsewhere", Queue: "other", Priority: 6, Tasks: one},
+	}}.View(t)
+	s, err := priority.Plugin{}.Open(v)
+	require.NoError(t, err)
+	got, vote := s.(policy.GangEvictor).GangEvictable(0, policytest.TaskIDs(t, v, "equal-0", "high elsewhere-0", "low-0"), nil)
+	require.Equal(t, policy.Permit, vote)
+	require.Equal(t, policytest.TaskIDs(t, v, "high elsewhere-0", "low-0"), got)
+}

@@ -169,6 +169,8 @@ const (
 	Decision_DECISION_JOB_VALID Decision = 15
 	// The order in which queues lose tasks.
 	Decision_DECISION_VICTIM_QUEUE_ORDER Decision = 16
+	// Which running tasks Volcano's action `shuffle` evicts.
+	Decision_DECISION_VICTIM Decision = 17
 )
 
 // Enum value maps for Decision.
@@ -191,6 +193,7 @@ var (
 		14: "DECISION_NODE_ORDER",
 		15: "DECISION_JOB_VALID",
 		16: "DECISION_VICTIM_QUEUE_ORDER",
+		17: "DECISION_VICTIM",
 	}
 	Decision_value = map[string]int32{
 		"DECISION_UNSPECIFIED":        0,
@@ -210,6 +213,7 @@ var (
 		"DECISION_NODE_ORDER":         14,
 		"DECISION_JOB_VALID":          15,
 		"DECISION_VICTIM_QUEUE_ORDER": 16,
+		"DECISION_VICTIM":             17,
 	}
 )
 
@@ -2208,7 +2212,7 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\bTierWalk\x12\x19\n" +
 	"\x15TIER_WALK_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TIER_WALK_STRICT\x10\x01\x12\x15\n" +
-	"\x11TIER_WALK_VOLCANO\x10\x02*\xc1\x03\n" +
+	"\x11TIER_WALK_VOLCANO\x10\x02*\xd6\x03\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14DECISION_QUEUE_ORDER\x10\x01\x12\x16\n" +
@@ -2227,7 +2231,8 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x12DECISION_PREDICATE\x10\r\x12\x17\n" +
 	"\x13DECISION_NODE_ORDER\x10\x0e\x12\x16\n" +
 	"\x12DECISION_JOB_VALID\x10\x0f\x12\x1f\n" +
-	"\x1bDECISION_VICTIM_QUEUE_ORDER\x10\x10*e\n" +
+	"\x1bDECISION_VICTIM_QUEUE_ORDER\x10\x10\x12\x13\n" +
+	"\x0fDECISION_VICTIM\x10\x11*e\n" +
 	"\fBackfillKind\x12\x1d\n" +
 	"\x19BACKFILL_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12BACKFILL_KIND_EASY\x10\x01\x12\x1e\n" +
