@@ -65,6 +65,8 @@ type Node struct {
 	Domains, OtherPods, LeavingPods []uint32
 	// Reservations keep room of the node during periods.
 	Reservations []NodeReservation
+	// RevocableZone is the zone of the node for the plugin tdm, "" for none.
+	RevocableZone string
 }
 
 // NodeReservation keeps room of a node during a period, for a job, or for none as during maintenance.
@@ -92,6 +94,8 @@ type NodeSet struct {
 	Fixed bool
 	// Flavor makes the set a flavor of the policy `kueue`; it is not copied. Nil: it is none.
 	Flavor *apportionv1.KueueFlavor
+	// Preferences are the nodes that the tasks would rather use or avoid.
+	Preferences []NodePreference
 }
 
 // Job is a set of tasks that are admitted together.
@@ -122,6 +126,8 @@ type Job struct {
 	// Created breaks ties, older first.
 	Created time.Time
 	Groups  []Group
+	// Detail has rarely used properties; it is not copied. Nil: none.
+	Detail *apportionv1.JobDetail
 }
 
 // Group is a role of a job: one request, shared by its tasks.
@@ -140,6 +146,8 @@ type Group struct {
 	Tasks    []Task
 	// Pending and Running count tasks that are not referred to one by one, in addition to Tasks.
 	Pending, Running uint32
+	// Unstated is what the containers of its tasks leave open in their requests. Nil: nothing.
+	Unstated *apportionv1.Unstated
 }
 
 // Task is one pod.
@@ -172,6 +180,16 @@ type Task struct {
 	// Scheduled is the time when the task was placed, Cooldown the time for which the cdp plugin protects it after that.
 	Scheduled time.Time
 	Cooldown  *time.Duration
+	// NominatedNode is the name of the node on which room is being made for the task, "" for none.
+	NominatedNode string
+	// NeverPreempts: the task has nobody evicted. Unlabelled: it has no labels.
+	NeverPreempts, Unlabelled bool
+	// RevocableZone is the zone of revocable nodes that the task may use, "" for none.
+	RevocableZone string
+	// DisruptionBudgets are the names of those in the job's namespace that select the task.
+	DisruptionBudgets []string
+	// Unstated replaces what the group says. Nil: it does not.
+	Unstated *apportionv1.Unstated
 	// Created breaks ties, older first.
 	Created time.Time
 }

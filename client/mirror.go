@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +49,8 @@ type Mirror struct {
 	setOf   map[string]int
 	jobOf   map[string]int
 	taskOf  map[string]taskPlace
+
+	budgetOf, quotaOf entrySlots
 }
 
 // contents is the cluster of a mirror, which States share.
@@ -56,6 +59,8 @@ type contents struct {
 	queues table[queueEntry]
 	sets   table[setEntry]
 	jobs   table[jobEntry]
+	// budgets and quotas are the disruption budgets and the quotas of namespaces.
+	budgets, quotas table[keyedEntry]
 	// asOf is the clock in Unix nanoseconds, total the encoded total, nil for none.
 	asOf    int64
 	cluster string
@@ -99,9 +104,27 @@ type queueEntry struct {
 
 type setEntry struct {
 	name string
-	// data is the node set without its nodes.
-	data  []byte
-	nodes []*mirroredNode
+	// data is the node set without its nodes and its preferences.
+	data        []byte
+	nodes       []*mirroredNode
+	preferences []preferredNodes
+}
+
+// each calls do with every node that the set refers to.
+func (e *setEntry) each(do func(*mirroredNode)) {
+	for _, node := range e.nodes {
+		do(node)
+	}
+	for i := range e.preferences {
+		for _, node := range e.preferences[i].nodes {
+			do(node)
+		}
+	}
+}
+
+func (e *setEntry) equal(o *setEntry) bool {
+	return bytes.Equal(e.data, o.data) && slices.Equal(e.nodes, o.nodes) &&
+		slices.EqualFunc(e.preferences, o.preferences, func(l, r preferredNodes) bool { return l.equal(&r) })
 }
 
 func (e *nodeEntry) key() string  { return e.node.name }
@@ -114,7 +137,7 @@ func NewMirror(c *Client) *Mirror {
 		client: c, routing: rand.Text(), remote: newLineage(), local: newLineage(), writer: 1,
 		dimensions: dimensions{index: map[string]uint32{}},
 		nodeOf:     map[string]*mirroredNode{}, queueOf: map[string]*mirroredQueue{}, setOf: map[string]int{},
-		jobOf: map[string]int{}, taskOf: map[string]taskPlace{},
+		jobOf: map[string]int{}, taskOf: map[string]taskPlace{}, budgetOf: newEntrySlots(), quotaOf: newEntrySlots(),
 	}
 }
 

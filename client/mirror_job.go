@@ -194,6 +194,11 @@ func (m *Mirror) checkJob(job *apportionv1.Job) error {
 			if task.GetStatus() < 0 || task.GetStatus() > apportionv1.TaskStatus_TASK_STATUS_UNKNOWN {
 				return fmt.Errorf("job %q: task %q: no status %d", id, taskName(task), task.GetStatus())
 			}
+			for _, name := range task.GetDetail().GetDisruptionBudgets().GetNames() {
+				if _, there := m.budgetOf.of[qualified(job.GetNamespace(), name)]; !there {
+					return fmt.Errorf("job %q: no disruption budget %q", id, name)
+				}
+			}
 			uid := task.GetUid()
 			if uid == "" {
 				continue

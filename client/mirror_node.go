@@ -57,7 +57,8 @@ func (m *Mirror) nodeAdded(node *mirroredNode) {
 		}
 	})
 	sets.all(func(slot int, set *setEntry) {
-		if slices.Contains(set.nodes, node) {
+		refers := false
+		if set.each(func(n *mirroredNode) { refers = refers || n == node }); refers {
 			again := *set
 			m.sets.put(m.writer, slot, &again)
 		}
@@ -130,6 +131,9 @@ func (m *Mirror) SetNodeSet(set NodeSet) error {
 		}
 		seen[node] = true
 	}
+	if err := set.checkPreferences(); err != nil {
+		return err
+	}
 	return m.setNodeSet(&set)
 }
 
@@ -147,15 +151,16 @@ func (m *Mirror) setNodeSet(set *NodeSet) error {
 	entry := &setEntry{name: name, data: data, nodes: make([]*mirroredNode, len(nodes))}
 	for i, node := range nodes {
 		entry.nodes[i] = m.refer(node)
-		m.use(entry.nodes[i])
 	}
+	if entry.preferences, err = m.preferred(set.Preferences); err != nil {
+		return err
+	}
+	entry.each(m.use)
 	slot, known := m.setOf[name]
 	if known {
 		before := m.sets.at(slot)
-		for _, node := range before.nodes {
-			m.unuse(node)
-		}
-		if bytes.Equal(before.data, data) && slices.Equal(before.nodes, entry.nodes) {
+		before.each(m.unuse)
+		if before.equal(entry) {
 			return nil
 		}
 		m.bytes -= before.size()
@@ -171,7 +176,11 @@ func (m *Mirror) setNodeSet(set *NodeSet) error {
 }
 
 // size returns the approximate size of the encoded node set.
-func (e *setEntry) size() int { return len(e.data) + 3*len(e.nodes) }
+func (e *setEntry) size() int {
+	size := len(e.data)
+	e.each(func(*mirroredNode) { size += 3 })
+	return size + 12*len(e.preferences)
+}
 
 // RemoveNodeSet removes a node set; no job may refer to it.
 func (m *Mirror) RemoveNodeSet(name string) error {
@@ -187,9 +196,7 @@ func (m *Mirror) RemoveNodeSet(name string) error {
 
 func (m *Mirror) removeNodeSet(name string, slot int) {
 	before := m.sets.at(slot)
-	for _, node := range before.nodes {
-		m.unuse(node)
-	}
+	before.each(m.unuse)
 	m.bytes -= before.size()
 	m.sets.put(m.writer, slot, nil)
 	m.setSlots.give(slot)

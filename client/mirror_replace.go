@@ -83,9 +83,19 @@ func (r *replacement) set() error {
 		}
 		named := NodeSet{
 			Name: set.GetName(), Rule: set.GetRule(), Nodes: nodes, ToleratesCordon: set.GetToleratesCordon(), Fixed: set.GetFixed(),
-			Flavor: set.GetFlavor(),
+			Flavor: set.GetFlavor(), Preferences: namedPreferences(set.GetPreferences(), r.node),
 		}
 		if err := r.setNodeSet(&named); err != nil {
+			return err
+		}
+	}
+	for _, budget := range r.snapshot.GetDisruptionBudgets() {
+		if err := r.setBudget(budget); err != nil {
+			return err
+		}
+	}
+	for _, quota := range r.snapshot.GetQuotas() {
+		if err := r.setQuota(quota); err != nil {
 			return err
 		}
 	}
@@ -102,6 +112,12 @@ func (r *replacement) node(position uint32) string { return r.snapshot.GetNodes(
 // remove removes what the snapshot does not have.
 func (r *replacement) remove() {
 	removeOthers(r.jobOf, r.snapshot.GetJobs(), uidOf, r.removeJob)
+	removeOthers(r.budgetOf.of, r.snapshot.GetDisruptionBudgets(), entryKey[*apportionv1.DisruptionBudget], func(key string, _ int) {
+		_ = r.budgetOf.remove(r.Mirror, &r.budgets, "disruption budget", key)
+	})
+	removeOthers(r.quotaOf.of, r.snapshot.GetQuotas(), entryKey[*apportionv1.NamespaceQuota], func(key string, _ int) {
+		_ = r.quotaOf.remove(r.Mirror, &r.quotas, "quota", key)
+	})
 	removeOthers(r.setOf, r.snapshot.GetNodeSets(), (*apportionv1.NodeSet).GetName, r.removeNodeSet)
 	removeOthers(r.queueOf, r.snapshot.GetQueues(), (*apportionv1.Queue).GetName, r.removeQueue)
 	removeOthers(r.nodeOf, r.snapshot.GetNodes(), (*apportionv1.Node).GetName, func(_ string, of *mirroredNode) {

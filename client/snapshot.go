@@ -30,8 +30,9 @@ type Snapshot struct {
 
 // placement is a task with the name of its node. members are the names of the nodes of a set.
 type members struct {
-	set   *apportionv1.NodeSet
-	nodes []string
+	set         *apportionv1.NodeSet
+	nodes       []string
+	preferences []NodePreference
 }
 
 type placement struct {
@@ -145,7 +146,7 @@ func (s *Snapshot) Node(nodes ...Node) *Snapshot {
 		if n.Group != "" {
 			message.Group = new(n.Group)
 		}
-		message.Unschedulable = n.Unschedulable
+		message.Unschedulable, message.RevocableZone = n.Unschedulable, n.RevocableZone
 		message.Domains, message.OtherPods, message.LeavingPods = n.Domains, n.OtherPods, n.LeavingPods
 		for k, r := range n.Reservations {
 			message.Reservations = append(message.Reservations, &apportionv1.NodeReservation{
@@ -168,7 +169,7 @@ func (s *Snapshot) NodeSet(sets ...NodeSet) *Snapshot {
 		message := &apportionv1.NodeSet{
 			Name: set.Name, Rule: set.Rule, ToleratesCordon: set.ToleratesCordon, Fixed: set.Fixed, Flavor: set.Flavor,
 		}
-		s.sets = append(s.sets, members{set: message, nodes: set.Nodes})
+		s.sets = append(s.sets, members{set: message, nodes: set.Nodes, preferences: set.Preferences})
 		s.message.NodeSets = append(s.message.NodeSets, message)
 	}
 	return s
@@ -189,7 +190,7 @@ func (s *Snapshot) job(j *Job) {
 		Uid: j.UID, Name: j.Name, Namespace: j.Namespace, Queue: j.Queue, Priority: j.Priority, Phase: j.Phase,
 		MinAvailable: j.MinAvailable, MinResources: s.resource(path+".min_resources", j.MinResources), CreateTime: moment(j.Created),
 		Condition: j.Condition, Owner: j.Owner, ExpectedEnd: moment(j.ExpectedEnd), ExpectedRuntime: int64(j.ExpectedRuntime),
-		Kueue: ofKueue(s, path+".kueue", j.Kueue, j.Dimensions), Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
+		Kueue: ofKueue(s, path+".kueue", j.Kueue, j.Dimensions), Detail: j.Detail, Groups: make([]*apportionv1.TaskGroup, 0, len(j.Groups)),
 	}
 	for k := range j.Groups {
 		message.Groups = append(message.Groups, s.group(fmt.Sprintf("%s.groups[%d]", path, k), position, &j.Groups[k]))
@@ -200,7 +201,7 @@ func (s *Snapshot) job(j *Job) {
 func (s *Snapshot) group(path string, job int, g *Group) *apportionv1.TaskGroup {
 	group := &apportionv1.TaskGroup{
 		Role: g.Role, Request: s.resource(path+".request", g.Request), MinAvailable: g.MinAvailable,
-		NodeSet: g.NodeSet, UnjudgedConstraints: g.Unjudged, PodClass: g.PodClass, Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
+		NodeSet: g.NodeSet, UnjudgedConstraints: g.Unjudged, PodClass: g.PodClass, Unstated: g.Unstated, Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
 	}
 	for i := range g.Tasks {
 		group.Tasks = append(group.Tasks, s.task(path, i, job, &g.Tasks[i]))
@@ -227,7 +228,11 @@ func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.T
 	if t.detailed() {
 		detail := &apportionv1.TaskDetail{
 			Gate: t.Gate, PriorityClass: t.PriorityClass, NodeSet: t.NodeSet, UnjudgedConstraints: t.Unjudged, Condition: t.Condition,
-			PodClass: t.PodClass,
+			PodClass: t.PodClass, NominatedNode: t.NominatedNode, NeverPreempts: t.NeverPreempts, RevocableZone: t.RevocableZone,
+			Unlabelled: t.Unlabelled, Unstated: t.Unstated,
+		}
+		if len(t.DisruptionBudgets) > 0 {
+			detail.DisruptionBudgets = &apportionv1.DisruptionBudgetNames{Names: t.DisruptionBudgets}
 		}
 		if t.Request != nil {
 			detail.Request = s.resource(fmt.Sprintf("%s.tasks[%d].detail.request", group, position), t.Request)
@@ -249,7 +254,13 @@ func (s *Snapshot) task(group string, position, job int, t *Task) *apportionv1.T
 // detailed reports whether a task has one of the rarely used properties.
 func (t *Task) detailed() bool {
 	return t.NotPreemptable || t.Gate != 0 || t.PriorityClass != "" || !t.Scheduled.IsZero() || t.Cooldown != nil || t.Request != nil ||
-		t.NodeSet != "" || len(t.Unjudged) > 0 || t.PodClass != 0 || t.Condition != ""
+		t.NodeSet != "" || len(t.Unjudged) > 0 || t.PodClass != 0 || t.Condition != "" || t.rare()
+}
+
+// rare reports whether a task has one of the properties that hardly any has.
+func (t *Task) rare() bool {
+	return t.NominatedNode != "" || t.NeverPreempts || t.Unlabelled || t.RevocableZone != "" || len(t.DisruptionBudgets) > 0 ||
+		t.Unstated != nil
 }
 
 // Build returns the snapshot, or a *SnapshotError. The service makes further checks: duplicate names, jobs on unknown queues.
@@ -264,13 +275,11 @@ func (s *Snapshot) Build() (*apportionv1.Snapshot, error) {
 	}
 	s.placed = nil
 	for i, m := range s.sets {
-		for _, name := range m.nodes {
-			node, ok := s.nodes[name]
-			if !ok {
-				s.fault(fmt.Sprintf("node_sets[%d]", i), "node %q is not in the snapshot", name)
-				continue
-			}
-			m.set.Nodes = append(m.set.Nodes, node)
+		m.set.Nodes = s.positions(i, m.nodes)
+		for _, p := range m.preferences {
+			m.set.Preferences = append(m.set.Preferences, &apportionv1.NodePreference{
+				Untolerated: p.Untolerated, Affinity: p.Affinity, Nodes: s.positions(i, p.Nodes),
+			})
 		}
 	}
 	s.sets = nil
@@ -279,6 +288,20 @@ func (s *Snapshot) Build() (*apportionv1.Snapshot, error) {
 	}
 	s.message.Dimensions = s.dimensions.finish()
 	return &s.message, nil
+}
+
+// positions returns the positions of the nodes that the node set at position i names.
+func (s *Snapshot) positions(i int, names []string) []uint32 {
+	var list []uint32
+	for _, name := range names {
+		node, ok := s.nodes[name]
+		if !ok {
+			s.fault(fmt.Sprintf("node_sets[%d]", i), "node %q is not in the snapshot", name)
+			continue
+		}
+		list = append(list, node)
+	}
+	return list
 }
 
 func (s *Snapshot) fault(path, format string, args ...any) {

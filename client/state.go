@@ -40,8 +40,14 @@ const (
 	fieldClearMemory    = protowire.Number(15)
 	fieldMemory         = protowire.Number(21)
 	fieldPods           = protowire.Number(22)
+	fieldBudgets        = protowire.Number(23)
+	fieldQuotas         = protowire.Number(24)
+	fieldRemoveBudgets  = protowire.Number(25)
+	fieldRemoveQuotas   = protowire.Number(26)
 
-	setNodes = protowire.Number(2)
+	setNodes        = protowire.Number(2)
+	setPreferences  = protowire.Number(8)
+	preferenceNodes = protowire.Number(3)
 
 	updateUID    = protowire.Number(1)
 	updateStatus = protowire.Number(3)
@@ -126,6 +132,8 @@ func (s *State) encode() ([]byte, *layout) {
 		out = appendField(out, fieldPods, s.pods)
 	}
 	s.sets.all(func(_ int, set *setEntry) { out = set.append(out, &p) })
+	s.budgets.all(func(_ int, e *keyedEntry) { out = appendField(out, fieldBudgets, e.data) })
+	s.quotas.all(func(_ int, e *keyedEntry) { out = appendField(out, fieldQuotas, e.data) })
 	return out, l
 }
 
@@ -154,6 +162,8 @@ func (s *State) change(base *State, before *layout) ([]byte, *layout, bool) {
 	out = s.changeQueues(out, base, &l)
 	p := placer{&s.nodes, l.nodeAt}
 	out = s.changeNodeSets(out, base, &l, &p)
+	out = changeEntries(out, &base.budgets, &s.budgets, fieldRemoveBudgets, fieldBudgets)
+	out = changeEntries(out, &base.quotas, &s.quotas, fieldRemoveQuotas, fieldQuotas)
 	out = s.changeJobs(out, base, &l, &p, &placer{&base.nodes, before.nodeAt})
 	return out, &l, true
 }
@@ -339,17 +349,26 @@ func (e *jobEntry) appendTask(out []byte, from, index int, p *placer) []byte {
 
 // append encodes the node set with the nodes that exist.
 func (e *setEntry) append(out []byte, p *placer) []byte {
-	data := slices.Clone(e.data)
+	data := appendPlaced(slices.Clone(e.data), setNodes, e.nodes, p)
+	for i := range e.preferences {
+		of := &e.preferences[i]
+		data = appendField(data, setPreferences, appendPlaced(slices.Clone(of.data), preferenceNodes, of.nodes, p))
+	}
+	return appendField(out, fieldNodeSets, data)
+}
+
+// appendPlaced encodes the positions of those nodes that exist.
+func appendPlaced(out []byte, number protowire.Number, list []*mirroredNode, p *placer) []byte {
 	var nodes []byte
-	for _, node := range e.nodes {
+	for _, node := range list {
 		if at, on := p.of(node); on {
 			nodes = protowire.AppendVarint(nodes, uint64(at))
 		}
 	}
-	if len(nodes) > 0 {
-		data = appendField(data, setNodes, nodes)
+	if len(nodes) == 0 {
+		return out
 	}
-	return appendField(out, fieldNodeSets, data)
+	return appendField(out, number, nodes)
 }
 
 func appendField(out []byte, number protowire.Number, data []byte) []byte {

@@ -29,10 +29,21 @@ func (e *editor) feedNodeSets() {
 // nodeSet is the spec of a node set after the edits of nodes.
 func (e *editor) nodeSet(s model.NodeSetID) model.NodeSetSpec {
 	spec := e.NodeSetSpecOf(s)
+	for i := range spec.Preferences {
+		p := &spec.Preferences[i]
+		for _, n := range e.joined[s] {
+			if slices.Contains(p.Nodes, uint32(e.like[n])) {
+				p.Nodes = append(p.Nodes, n)
+			}
+		}
+	}
 	removed := func(n uint32) bool { return e.gone[model.NodeID(n)] }
 	spec.Nodes = append(slices.DeleteFunc(spec.Nodes, removed), e.joined[s]...)
 	for i := range spec.Exclusions {
 		spec.Exclusions[i].Nodes = slices.DeleteFunc(spec.Exclusions[i].Nodes, removed)
+	}
+	for i := range spec.Preferences {
+		spec.Preferences[i].Nodes = slices.DeleteFunc(spec.Preferences[i].Nodes, removed)
 	}
 	return spec
 }

@@ -12,7 +12,7 @@ import (
 func Make(b *model.ChangeBuilder, m *model.Model, edits []Edit, extras Extras) {
 	e := &editor{
 		ChangeBuilder: b, Model: m, edits: edits, extras: extras, ofJob: map[model.JobID][]*Edit{},
-		gone: map[model.NodeID]bool{}, joined: map[model.NodeSetID][]uint32{},
+		gone: map[model.NodeID]bool{}, joined: map[model.NodeSetID][]uint32{}, like: map[uint32]model.NodeID{},
 	}
 	for i := range edits {
 		if j := edits[i].Job; j != model.None {
@@ -38,6 +38,8 @@ type editor struct {
 	gone  map[model.NodeID]bool
 	// joined are the new nodes by the node sets that they join: those of the node that they are like, unless the set is fixed.
 	joined map[model.NodeSetID][]uint32
+	// like has the node that each new one is like.
+	like map[uint32]model.NodeID
 	// wider names the node set that takes the place of one that leaves nodes out which tasks of a job may use.
 	wider map[wide]string
 }
@@ -135,6 +137,7 @@ func (e *editor) addNodes(edit *Edit, next uint32, tried map[model.NodeID]int) u
 			continue
 		}
 		e.Builder.Node(spec)
+		e.like[next] = edit.Node
 		for s := model.NodeSetID(1); int(s) < len(e.NodeSets); s++ {
 			if !e.NodeSets[s].Fixed && e.InSet(s, edit.Node) {
 				e.joined[s] = append(e.joined[s], next)

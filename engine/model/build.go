@@ -187,11 +187,13 @@ func (b *Builder) sumAll(stop func() bool) bool {
 func (b *Builder) cut() {
 	m := &b.m
 	b.countExtras()
+	m.rareBytes = b.rareBytes
 	m.Jobs.cut(b.jobs)
 	m.Groups.cut(b.groups, largePage)
 	m.Counts.cut(b.counts, largePage)
 	m.Tasks.cut(b.tasks, largePage)
 	m.Details.cut(b.details, largePage)
+	m.rares.cut(b.rares, largePage)
 	m.text.cut(b.written)
 	if b.tally.on {
 		m.Accounts.cut(b.store.accounts[:len(b.jobs)])

@@ -40,11 +40,14 @@ type Builder struct {
 	// blank is a task of the newest group with zero values.
 	blank Task
 	// The last of each kind: these repeat.
-	role, class, namespace, parent, label, condition, owner string
-	tally                                                   tally
-	slab                                                    slab
-	store                                                   accountStore
-	sums                                                    sumStore
+	role, class, namespace, parent, label, condition, owner, zone string
+	// rareBytes is about what the rare properties of the tasks and jobs here take.
+	rareBytes       int
+	budgets, quotas listing
+	tally           tally
+	slab            slab
+	store           accountStore
+	sums            sumStore
 }
 
 // flat holds the entries that a builder collects, before it cuts them into pages. Positions count from the first entry here.
@@ -54,6 +57,7 @@ type flat struct {
 	counts  []Count
 	tasks   []Task
 	details []Detail
+	rares   []rare
 	// written holds the uids and names of tasks.
 	written []byte
 	// before is the text of the base of a change, to which tasks may also refer, and start its end, from which positions in written count.
@@ -89,18 +93,19 @@ func (b *Builder) reset(asOf int64) {
 	clear(b.jobs)
 	clear(b.groups)
 	clear(b.details)
+	clear(b.rares)
 	b.slab.reset()
 	b.tally.reset()
 	*b = Builder{
 		job: -1, tally: b.tally, slab: b.slab, store: b.store, sums: b.sums, key: b.key, roles: b.roles, requestIDs: b.requestIDs,
 		flat: flat{
 			jobs: b.jobs[:0], groups: b.groups[:0], counts: b.counts[:0], tasks: b.tasks[:0], details: b.details[:0],
-			written: b.written[:0],
+			rares: b.rares[:0], written: b.written[:0],
 		},
 		m: Model{
 			AsOf: asOf, Nodes: m.Nodes[:0], NodeSets: m.NodeSets[:0], nodeSetIndex: m.nodeSetIndex, Queues: m.Queues[:0],
 			Jobs: m.Jobs, Groups: m.Groups, Counts: m.Counts, Tasks: m.Tasks,
-			Details: m.Details, Accounts: m.Accounts, Requests: m.Requests[:0], text: m.text,
+			Details: m.Details, rares: m.rares, Accounts: m.Accounts, Requests: m.Requests[:0], text: m.text,
 			queueIndex: m.queueIndex, nodeIndex: m.nodeIndex, jobIndex: m.jobIndex, taskIndex: m.taskIndex, requestIndex: m.requestIndex,
 		},
 	}
@@ -174,7 +179,10 @@ func (b *Builder) Node(s NodeSpec) {
 	} else if first, fresh := b.m.nodeIndex.add(s.Name, int32(i), b.m.nodeName); !fresh {
 		b.faults.Add(path("name"), "node %q is nodes[%d] already", s.Name, first)
 	}
-	node := Node{Name: b.text.keep(s.Name), Group: b.text.again(&b.label, s.Group), Labelled: s.Labelled}
+	node := Node{
+		Name: b.text.keep(s.Name), Group: b.text.again(&b.label, s.Group), Labelled: s.Labelled,
+		zone: b.zoneOf(s.RevocableZone),
+	}
 	if u := s.Unschedulable; u != nil {
 		node.Unschedulable = &Unschedulable{Cause: u.Cause, Detail: b.text.keep(u.Detail)}
 	}
@@ -279,6 +287,7 @@ func (b *Builder) describe(job *Job, s *JobSpec, queue QueueID, was *Job) {
 	if s.MinResources != nil {
 		job.MinResources = b.row(s.MinResources, limited, "", "min_resources")
 	}
+	job.Detail = b.jobDetail(s.Detail)
 }
 
 // Group begins a task group of the newest job.
@@ -293,7 +302,7 @@ func (b *Builder) Group(s GroupSpec) {
 	}
 	group := Group{
 		Job: JobID(len(b.jobs) - 1), Role: role, MinAvailable: -1, FirstCount: int32(len(b.counts)), Unjudged: s.Unjudged,
-		NodeSet: b.nodeSet(s.NodeSet, b.groupPath), PodClass: b.podClass(s.PodClass, b.groupPath),
+		NodeSet: b.nodeSet(s.NodeSet, b.groupPath), PodClass: b.podClass(s.PodClass, b.groupPath), Unstated: s.Unstated,
 	}
 	if s.HasMin {
 		if s.MinAvailable > math.MaxInt32 {
@@ -367,6 +376,7 @@ func (b *Builder) Task(s *TaskSpec) {
 		detail.Condition = b.text.again(&b.condition, detail.Condition)
 		detail.NodeSet = b.nodeSet(s.NodeSet, b.detailPath)
 		detail.PodClass = b.podClass(s.PodClass, b.detailPath)
+		detail.rare = b.rare(s.Rare)
 		b.details = append(b.details, detail)
 	}
 	if s.Request != nil {

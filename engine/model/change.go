@@ -97,7 +97,7 @@ func (m *Model) Change(dimensions []string) *ChangeBuilder {
 	b.before, b.start = &b.change.base.text, b.change.base.text.n
 	b.m.Dims = dims
 	b.m.Own, b.m.OffNode = nil, 0
-	b.m.given, b.m.Requests = given, slices.Clip(b.m.Requests)
+	b.m.given, b.m.Requests, b.m.zones = given, slices.Clip(b.m.Requests), slices.Clip(b.m.zones)
 	for _, name := range dimensions {
 		d, _ := dims.Index(name)
 		b.index = append(b.index, d)

@@ -60,6 +60,7 @@ func (b *Builder) changed(each func(n int, f func(int))) (*Model, error) {
 	r.order()
 	b.checkQueues(r)
 	b.checkNodeSets(r)
+	b.checkBudgets(r)
 	b.checkPodSets()
 	b.checkPodRefs(r)
 	if err := b.faults.OrNil(); err != nil {
@@ -139,13 +140,16 @@ func (r *result) setJobs(parts []*Builder, places []move, settled []settled) {
 	var groups edit[GroupID, Group]
 	var counts edit[int32, Count]
 	var details edit[int32, Detail]
+	var rares edit[int32, rare]
 	groups.begin(&r.base.Groups)
 	counts.begin(&r.base.Counts)
 	details.begin(&r.base.Details)
+	rares.begin(&r.base.rares)
 	for k, p := range parts {
 		groups.add(p.groups...)
 		counts.add(p.counts...)
 		details.add(p.details...)
+		rares.add(p.rares...)
 		r.tasks.add(p.tasks...)
 		m.text = m.text.with(p.written)
 		for i := range p.jobs {
@@ -158,8 +162,8 @@ func (r *result) setJobs(parts []*Builder, places []move, settled []settled) {
 			r.accounts.replace(j, &settled[k].accounts[i])
 		}
 	}
-	m.Groups, m.Counts, m.Details = groups.List, counts.List, details.List
-	r.pages = groups.ownPages() + counts.ownPages() + details.ownPages()
+	m.Groups, m.Counts, m.Details, m.rares = groups.List, counts.List, details.List, rares.List
+	r.pages = groups.ownPages() + counts.ownPages() + details.ownPages() + rares.ownPages()
 }
 
 // dropJobs removes jobs and leaves their positions empty.
@@ -390,6 +394,13 @@ func (b *Builder) own(r *result) *Own {
 			r.jobs.ownBytes() + r.accounts.ownBytes(),
 	}
 	o.Bytes += r.countExtras(c)
+	for _, p := range c.parts {
+		m.rareBytes += p.rareBytes
+		o.Bytes += p.rareBytes
+	}
+	if b.budgets.own || b.quotas.own {
+		o.Bytes += m.entryBytes()
+	}
 	for _, p := range c.parts {
 		o.Groups, o.Counts, o.Details = o.Groups+len(p.groups), o.Counts+len(p.counts), o.Details+len(p.details)
 		o.Bytes += cap(p.written)

@@ -177,6 +177,8 @@ type Job struct {
 	Owner string
 	// Extra is nil for most policies.
 	Extra *Extra
+	// Detail is nil for most jobs.
+	Detail *JobDetail
 }
 
 // Count is a number of equal tasks without identity.
@@ -189,8 +191,10 @@ type Count struct {
 
 // Group is a role of a job.
 type Group struct {
-	Job  JobID
-	Role string
+	Job JobID
+	// Unstated is what the containers of its tasks leave open in their requests.
+	Unstated Unstated
+	Role     string
 	// MinAvailable is -1 if the role is not counted.
 	MinAvailable int32
 	// Request is a row of Model.Requests.
@@ -231,12 +235,16 @@ type Detail struct {
 	// ScheduleTime and Cooldown are in nanoseconds and valid only if their flags are set.
 	ScheduleTime, Cooldown       int64
 	HasScheduleTime, HasCooldown bool
+	// NeverPreempts: the task has nobody evicted. Unlabelled: it has no labels.
+	NeverPreempts, Unlabelled bool
 	// NodeSet replaces the group's node set unless it is AllNodes.
 	NodeSet NodeSetID
 	// Unjudged are placement constraints in addition to those of the group.
 	Unjudged Constraints
 	// PodClass replaces the group's class unless it is 0.
 	PodClass PodClassID
+	// rare is a position in Model.rares plus 1; 0: the task has nothing of it. Detail stays as small as it is without.
+	rare int32
 	// Condition is the last report of the task's scheduler.
 	Condition string
 }
@@ -250,6 +258,8 @@ type Node struct {
 	// Group is valid only if Labelled.
 	Group    string
 	Labelled bool
+	// zone is a position in Model.zones plus 1; 0: none.
+	zone int32
 	// Unschedulable is the reason why the node takes no new tasks; nil if it takes them.
 	Unschedulable *Unschedulable
 	// Pods is nil if the node has neither domains nor other pods that matter.

@@ -26,7 +26,7 @@ func (e *Extra) bytes() int {
 }
 
 // ExtraBytes returns about what everything takes that single policies read, without its texts.
-func (m *Model) ExtraBytes() int { return m.extra }
+func (m *Model) ExtraBytes() int { return m.extra + m.rareBytes + m.entryBytes() }
 
 // ExtraParts returns upper bounds of the parts of what single policies read of one queue and of one job.
 func (m *Model) ExtraParts() (queue, job int) { return m.queueParts, m.jobParts }

@@ -61,6 +61,12 @@ func (l Loader) HasNodeSet(name string) bool {
 	return ok
 }
 
+// HasBudget reports whether there is a disruption budget of a name in a namespace.
+func (l Loader) HasBudget(namespace, name string) bool {
+	_, ok := l.m.budget(namespace, name)
+	return ok
+}
+
 // HasPodClass reports whether there is a class of pods of a number, or the number is 0.
 func (l Loader) HasPodClass(n uint32) bool { return l.m.hasPodClass(n) }
 
@@ -88,6 +94,7 @@ func (l Loader) Part(p Loader) {
 	p.reset(b.m.AsOf)
 	p.m.Queues, p.m.Nodes, p.m.queueIndex, p.m.nodeIndex = b.m.Queues, b.m.Nodes, b.m.queueIndex, b.m.nodeIndex
 	p.m.NodeSets, p.m.nodeSetIndex, p.m.Pods = b.m.NodeSets, b.m.nodeSetIndex, b.m.Pods
+	p.m.budgetIndex = b.m.budgetIndex
 	p.m.Dims, p.index, p.width, p.known = b.m.Dims, b.index, b.width, b.known
 	p.scratch = p.slab.row(b.width, 0)
 	p.tally.on = b.tally.on
@@ -115,7 +122,7 @@ func (l Loader) Join(part Loader) bool {
 	if b.tally.on {
 		return b.joinTally(p)
 	}
-	b.counted += p.counted
+	b.counted, b.rareBytes = b.counted+p.counted, b.rareBytes+p.rareBytes
 	if c := b.change; c != nil {
 		p.requestAt = b.joinRequests(p)
 		c.parts = append(c.parts, p)
@@ -133,6 +140,10 @@ func (l Loader) Join(part Loader) bool {
 	}
 	for _, c := range p.counts {
 		b.counts = append(b.counts, move.count(c))
+	}
+	if len(p.rares) > 0 {
+		move.detailed(p.details)
+		b.rares = append(b.rares, p.rares...)
 	}
 	b.details, b.written = append(b.details, p.details...), append(b.written, p.written...)
 	b.tasks = append(b.tasks, p.tasks...)

@@ -35,6 +35,9 @@ type Model struct {
 	Memory *Memory
 	// Pods are the placement constraints that depend on other pods; nil: there are none.
 	Pods *PodRules
+	// DisruptionBudgets are in the order of the snapshot, Quotas too.
+	DisruptionBudgets []DisruptionBudget
+	Quotas            []Quota
 	// Total is the explicit total, or the sum of all nodes' allocatable; cpu and memory are present.
 	Total resource.Row
 	// Accounts belong to the jobs at the same positions.
@@ -59,6 +62,13 @@ type Model struct {
 	small   []SmallNodes
 	// extra is the size of what single policies read, queueParts and jobParts are the most parts of it that a queue and a job have.
 	extra, queueParts, jobParts int
+	// rares are the properties of tasks to which Detail.rare refers, and zones those of nodes to which Node.zone refers.
+	rares List[int32, rare]
+	zones []string
+	// rareBytes is about what the rare properties of tasks and jobs take.
+	rareBytes int
+	// budgetIndex and quotaIndex have the positions by namespace/name; nil: there are none.
+	budgetIndex, quotaIndex map[string]int32
 	// text holds the uids and names of tasks.
 	text paper
 	// sums belong to the queues at the same positions.
@@ -263,6 +273,14 @@ func (m *Model) ranksByName(nodes []NodeID) []int32 {
 		ranks[i] = int32(rank)
 	}
 	return ranks
+}
+
+// ZoneOf returns the zone of a node for the plugin tdm, or "".
+func (m *Model) ZoneOf(n NodeID) string {
+	if zone := m.Nodes[n].zone; zone > 0 {
+		return m.zones[zone-1]
+	}
+	return ""
 }
 
 // Queue returns the queue with this name.

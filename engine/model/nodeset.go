@@ -26,8 +26,31 @@ type NodeSet struct {
 	ToleratesCordon bool
 	// Fixed: the rule goes by what each node has for itself, such as its name. A node that is like one of the set is not in it.
 	Fixed bool
+	// Preferences are the nodes that tasks of the set would rather use or avoid, or none.
+	Preferences []NodePreference
 	// Extra is nil for most policies.
 	Extra *Extra
+}
+
+// NodePreference says how much tasks of a set prefer nodes.
+type NodePreference struct {
+	// Untolerated counts the taints PreferNoSchedule of the nodes that the tasks do not tolerate.
+	Untolerated uint32
+	// Affinity is the sum of the weights of the preferred terms that match the nodes.
+	Affinity int32
+	// Nodes are in ascending order.
+	Nodes []NodeID
+}
+
+// Preference returns how much tasks of the set prefer a node: both numbers are 0 for most.
+func (s *NodeSet) Preference(n NodeID) (untolerated uint32, affinity int32) {
+	for i := range s.Preferences {
+		p := &s.Preferences[i]
+		if _, found := slices.BinarySearch(p.Nodes, n); found {
+			return p.Untolerated, p.Affinity
+		}
+	}
+	return 0, 0
 }
 
 // Exclusion is one reason why nodes are not in a set.
@@ -112,8 +135,16 @@ type NodeSetSpec struct {
 	// ToleratesCordon: tasks of the set also use nodes of it that are cordoned.
 	ToleratesCordon bool
 	// Fixed: a node that is like one of the set is not in it.
-	Fixed bool
-	Extra *Extra
+	Fixed       bool
+	Preferences []PreferenceSpec
+	Extra       *Extra
+}
+
+// PreferenceSpec is the description of a preference in a snapshot. The builder copies Nodes.
+type PreferenceSpec struct {
+	Untolerated uint32
+	Affinity    int32
+	Nodes       []uint32
 }
 
 // ExclusionSpec is the description of an exclusion in a snapshot. The builder copies Nodes.
@@ -157,7 +188,31 @@ func (b *Builder) NodeSet(s NodeSetSpec) {
 		}
 		set.Exclusions = append(set.Exclusions, Exclusion{b.text.keep(e.Rule), b.nodesOf(e.Nodes, path), e.Firm, e.OtherRole})
 	}
+	set.Preferences = b.preferences(s.Preferences, path)
 	b.m.NodeSets = put(b.m.NodeSets, at, set)
+}
+
+// preferences returns the preferences of a set, of which each node is in one at most.
+func (b *Builder) preferences(specs []PreferenceSpec, path func(string) string) []NodePreference {
+	if len(specs) == 0 {
+		return nil
+	}
+	list, seen := make([]NodePreference, 0, len(specs)), map[NodeID]int{}
+	for k, s := range specs {
+		path := func(field string) string { return path(fmt.Sprintf("preferences[%d].%s", k, field)) }
+		if s.Untolerated > math.MaxInt32 {
+			b.faults.Add(path("untolerated"), "%d is above %d", s.Untolerated, math.MaxInt32)
+		}
+		nodes := b.nodesOf(s.Nodes, path)
+		for _, n := range nodes {
+			if first, twice := seen[n]; twice && first != k {
+				b.faults.Add(path("nodes"), "node %d is in preferences[%d] already", n, first)
+			}
+			seen[n] = k
+		}
+		list = append(list, NodePreference{s.Untolerated, s.Affinity, nodes})
+	}
+	return list
 }
 
 // nodesOf returns the nodes at some positions in ascending order.

@@ -36,10 +36,16 @@ func TestWhatIsStatedAgainLacksNothing(t *testing.T) {
 	job := model.JobSpec{
 		UID: "u", Name: "j", Namespace: "ns", Queue: "q", Priority: 1, Phase: model.PhaseInqueue, MinAvailable: 2, MinResources: amounts(0, 1),
 		CreateTime: 3, Condition: "waits", ExpectedEnd: 8, EndIsDeadline: true, ExpectedRuntime: 9, Owner: "ann", Extra: &model.Extra{Value: "y"},
+		Detail: &model.JobDetail{
+			Preemptable: new(false), WaitingLimit: 5, QuotaRequest: []model.NamedAmount{{Name: "count/pods", Amount: 3}},
+			Disruption: model.JobDisruption{MinAvailable: "1", MaxUnavailable: "50%"},
+		},
 	}
 	requireWhole(t, queue)
 	requireWhole(t, *queue.Memory)
 	requireWhole(t, job)
+	requireWhole(t, *job.Detail)
+	requireWhole(t, job.Detail.Disruption)
 	build := func(q model.QueueSpec, j model.JobSpec) (model.QueueSpec, model.JobSpec) {
 		b := model.NewBuilder(0)
 		b.Dimensions([]string{"cpu", "memory"})

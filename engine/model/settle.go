@@ -11,6 +11,7 @@ type move struct {
 	groups          GroupID
 	tasks           TaskID
 	counts, details int32
+	rares           int32
 	// Texts that begin at start or later are appended at texts.
 	start, texts uint32
 	// at, if not nil, is the position of each job, instead of jobs.
@@ -23,7 +24,7 @@ type move struct {
 func (f *flat) moved() move {
 	return move{
 		jobs: JobID(len(f.jobs)), groups: GroupID(len(f.groups)), tasks: TaskID(len(f.tasks)),
-		counts: int32(len(f.counts)), details: int32(len(f.details)), texts: uint32(len(f.written)),
+		counts: int32(len(f.counts)), details: int32(len(f.details)), texts: uint32(len(f.written)), rares: int32(len(f.rares)),
 	}
 }
 
@@ -31,7 +32,7 @@ func (f *flat) moved() move {
 func (m *Model) behind() move {
 	return move{
 		jobs: JobID(m.Jobs.Len()), groups: GroupID(m.Groups.Len()), tasks: TaskID(m.Tasks.Len()),
-		counts: int32(m.Counts.Len()), details: int32(m.Details.Len()), texts: uint32(m.text.n),
+		counts: int32(m.Counts.Len()), details: int32(m.Details.Len()), texts: uint32(m.text.n), rares: int32(m.rares.Len()),
 	}
 }
 
@@ -64,6 +65,15 @@ func (m *move) group(g Group) Group {
 func (m *move) count(c Count) Count {
 	c.Group += m.groups
 	return c
+}
+
+// detailed moves details of which some have rare properties.
+func (m *move) detailed(list []Detail) {
+	for i := range list {
+		if list[i].rare > 0 {
+			list[i].rare += m.rares
+		}
+	}
 }
 
 func (m *move) task(t *Task) {
@@ -105,6 +115,7 @@ func (c *change) places(at []JobID) []move {
 		behind := p.moved()
 		to.groups, to.tasks, to.counts = to.groups+behind.groups, to.tasks+behind.tasks, to.counts+behind.counts
 		to.details, to.texts = to.details+behind.details, to.texts+behind.texts
+		to.rares += behind.rares
 	}
 	return places
 }
@@ -142,6 +153,9 @@ func (b *Builder) settle(to *move) (s settled) {
 	}
 	for i := range b.counts {
 		b.counts[i] = to.count(b.counts[i])
+	}
+	if len(b.rares) > 0 {
+		to.detailed(b.details)
 	}
 	for i := range b.tasks {
 		to.task(&b.tasks[i])

@@ -39,6 +39,8 @@ type JobSpec struct {
 	ExpectedRuntime             int64
 	Owner                       string
 	Extra                       *Extra
+	// Detail is nil for most jobs. The builder copies it.
+	Detail *JobDetail
 }
 
 // GroupSpec is the description of a task group of the newest job.
@@ -53,6 +55,7 @@ type GroupSpec struct {
 	Unjudged Constraints
 	// PodClass is the number of a class of Pods, 0 for none.
 	PodClass uint32
+	Unstated Unstated
 }
 
 // TaskSpec is the description of a task of the newest group.
@@ -67,6 +70,8 @@ type TaskSpec struct {
 	Preemptable bool
 	// Detail is nil for most tasks.
 	Detail *Detail
+	// Rare is nil for most; a task with it has a Detail.
+	Rare *RareSpec
 	// Request replaces the group's.
 	Request *Amounts
 	// NodeSet is the name of a node set that replaces the group's, empty for none.
@@ -79,7 +84,7 @@ type TaskSpec struct {
 type NodeSpec struct {
 	Name                      string
 	Allocatable, UsedByOthers *Amounts
-	Group                     string
+	Group, RevocableZone      string
 	Labelled                  bool
 	// Unschedulable is nil for a node that accepts new tasks.
 	Unschedulable *Unschedulable
@@ -97,7 +102,7 @@ func (m *Model) NodeSpecOf(n NodeID) NodeSpec {
 	node := &m.Nodes[n]
 	return NodeSpec{
 		Name: node.Name, Allocatable: amountsOf(node.Allocatable), UsedByOthers: amountsOf(node.UsedByOthers),
-		Group: node.Group, Labelled: node.Labelled, Unschedulable: node.Unschedulable, Pods: node.Pods,
+		Group: node.Group, RevocableZone: m.ZoneOf(n), Labelled: node.Labelled, Unschedulable: node.Unschedulable, Pods: node.Pods,
 		Reservations: reservationSpecs(node.Reservations()),
 	}
 }
@@ -114,6 +119,9 @@ func (m *Model) NodeSetSpecOf(s NodeSetID) NodeSetSpec {
 		if nodes := m.present(e.Nodes); len(nodes) > 0 || len(e.Nodes) == 0 {
 			spec.Exclusions = append(spec.Exclusions, ExclusionSpec{e.Rule, nodes, e.Firm, e.OtherRole})
 		}
+	}
+	for _, p := range set.Preferences {
+		spec.Preferences = append(spec.Preferences, PreferenceSpec{p.Untolerated, p.Affinity, m.present(p.Nodes)})
 	}
 	return spec
 }
@@ -176,7 +184,7 @@ func (m *Model) JobSpecOf(j JobID) JobSpec {
 		UID: job.UID, Name: job.Name, Namespace: job.Namespace, Queue: m.Queues[job.Queue].Name, Priority: job.Priority, Phase: job.Phase,
 		MinAvailable: uint32(job.MinAvailable), MinResources: amountsOf(job.MinResources), CreateTime: job.CreateTime,
 		Condition: job.Condition, ExpectedEnd: job.ExpectedEnd, EndIsDeadline: job.EndIsDeadline, ExpectedRuntime: job.ExpectedRuntime,
-		Owner: job.Owner, Extra: job.Extra,
+		Owner: job.Owner, Extra: job.Extra, Detail: job.Detail,
 	}
 }
 
@@ -186,7 +194,7 @@ func (m *Model) GroupSpecOf(g GroupID) GroupSpec {
 	return GroupSpec{
 		Role: group.Role, Request: m.requestSpec(group.Request), MinAvailable: uint32(max(group.MinAvailable, 0)),
 		HasMin: group.MinAvailable >= 0, NodeSet: m.setName(group.NodeSet), Unjudged: group.Unjudged,
-		PodClass: uint32(group.PodClass),
+		PodClass: uint32(group.PodClass), Unstated: group.Unstated,
 	}
 }
 
@@ -200,6 +208,7 @@ func (m *Model) TaskSpecOf(t TaskID) TaskSpec {
 	if task.Detail != None {
 		detail := *m.Details.At(task.Detail)
 		spec.Detail, spec.NodeSet, spec.PodClass = &detail, m.setName(detail.NodeSet), uint32(detail.PodClass)
+		spec.Rare = m.RareSpecOf(t)
 	}
 	if task.Request != m.Groups.At(task.Group).Request {
 		if spec.Request = m.requestSpec(task.Request); spec.Request == nil {

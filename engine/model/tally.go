@@ -132,6 +132,7 @@ func (l Loader) CloseGroup(s *GroupSpec, request int32) {
 	*group = Group{
 		Job: JobID(t.from.Jobs + len(b.jobs) - 1), Role: b.text.again(&b.role, s.Role), MinAvailable: -1, Unjudged: s.Unjudged,
 		NodeSet: b.nodeSet(s.NodeSet, b.groupPath), Request: request, PodClass: b.podClass(s.PodClass, b.groupPath),
+		Unstated: s.Unstated,
 	}
 	if s.HasMin {
 		group.MinAvailable = int32(min(s.MinAvailable, math.MaxInt32))

@@ -155,7 +155,8 @@ func (d *Decoder) feed(b *model.ChangeBuilder, head *head, n int) error {
 	d.c.podRules(head.pods)
 	rest := head.rest
 	ok := d.names(rest, tagChangeRemoveNode, b.RemoveNode) && d.names(rest, tagChangeRemoveQueue, b.RemoveQueue) &&
-		d.names(rest, tagChangeRemoveSet, b.RemoveNodeSet) && d.nodes(rest) && d.places(rest) &&
+		d.names(rest, tagChangeRemoveSet, b.RemoveNodeSet) && d.names(rest, tagChangeRemoveBudget, b.RemoveDisruptionBudget) &&
+		d.names(rest, tagChangeRemoveQuota, b.RemoveQuota) && d.nodes(rest) && d.places(rest) && d.entries(rest) &&
 		d.names(rest, tagChangeRemoveJob, b.RemoveJob) && d.jobs(head.data, head.size, n, false) &&
 		d.each(rest, tagChangeTask, func(i int, data []byte) bool { return d.update(b, i, data) })
 	switch {
@@ -235,12 +236,19 @@ func (d *Decoder) update(b *model.ChangeBuilder, i int, data []byte) bool {
 
 // ChangeMemory estimates, in advance, the memory for compiling an encoded change of a model and opening a session on the result.
 func ChangeMemory(base *model.Model, data []byte, size *Size) int64 {
-	const tablePage, largePage, page, pointer = 32, 64, 24, 8
+	const tablePage, largePage, page, pointer, indexBytes = 32, 64, 24, 8, 64
 	bytes := size.Memory() + page*int64(len(base.QueueJobs)+base.Jobs.Len()/tablePage*2+(base.Tasks.Len()+base.Groups.Len())/largePage) +
 		(size.Jobs+size.Updates)*(2*tablePage*pointer+BytesOf[model.Job](1)+BytesOf[model.Account](1)) +
 		size.Updates*largePage*BytesOf[model.Task](1)
 	if size.Nodes+size.Updates > 0 {
 		bytes += BytesOf[model.Node](len(base.Nodes))
+	}
+	if size.Entries+size.Updates > 0 {
+		bytes += BytesOf[model.DisruptionBudget](len(base.DisruptionBudgets)) + BytesOf[model.Quota](len(base.Quotas)) +
+			indexBytes*int64(len(base.DisruptionBudgets)+len(base.Quotas))
+	}
+	if len(base.DisruptionBudgets) > 0 {
+		bytes += taskEntryBytes * size.Tasks
 	}
 	if size.Queues+size.Updates > 0 {
 		bytes += BytesOf[model.Queue](len(base.Queues))

@@ -19,6 +19,8 @@ const (
 	tagSnapshotLeftOut   = 20<<3 | field.Delimited
 	tagSnapshotMemory    = 21<<3 | field.Delimited
 	tagSnapshotPods      = 22<<3 | field.Delimited
+	tagSnapshotBudget    = 23<<3 | field.Delimited
+	tagSnapshotQuota     = 24<<3 | field.Delimited
 
 	tagNodeDomains = 6 << 3
 	tagNodeOthers  = 7 << 3
@@ -51,6 +53,7 @@ const (
 	tagJobOwner         = 14<<3 | field.Delimited
 	tagJobKueue         = 15<<3 | field.Delimited
 	tagJobRuntime       = 16<<3 | field.Varint
+	tagJobDetail        = 17<<3 | field.Delimited
 
 	tagGroupRole         = 1<<3 | field.Delimited
 	tagGroupRequest      = 2<<3 | field.Delimited
@@ -59,9 +62,11 @@ const (
 	tagGroupCount        = 5<<3 | field.Delimited
 	tagSetExclusion      = 4<<3 | field.Delimited
 	tagSetFlavor         = 7<<3 | field.Delimited
+	tagSetPreference     = 8<<3 | field.Delimited
 	tagGroupNodeSet      = 6<<3 | field.Delimited
 	tagGroupUnjudged     = 7 << 3
 	tagGroupPodClass     = 8<<3 | field.Varint
+	tagGroupUnstated     = 9<<3 | field.Delimited
 
 	tagDetailGate          = 2<<3 | field.Varint
 	tagDetailPriorityClass = 3<<3 | field.Delimited
@@ -70,6 +75,10 @@ const (
 	tagDetailUnjudged      = 8 << 3
 	tagDetailCondition     = 9<<3 | field.Delimited
 	tagDetailPodClass      = 10<<3 | field.Varint
+	tagDetailNominated     = 11<<3 | field.Delimited
+	tagDetailZone          = 13<<3 | field.Delimited
+	tagDetailBudgets       = 15<<3 | field.Delimited
+	tagDetailUnstated      = 16<<3 | field.Delimited
 )
 
 // The fields of a Change beside those that it shares with Snapshot, and those of a TaskUpdate.
@@ -81,6 +90,9 @@ const (
 	tagChangeClearTotal  = 13<<3 | field.Varint
 	tagChangeRemoveSet   = 14<<3 | field.Delimited
 	tagChangeClearMemory = 15<<3 | field.Varint
+
+	tagChangeRemoveBudget = 25<<3 | field.Delimited
+	tagChangeRemoveQuota  = 26<<3 | field.Delimited
 
 	tagUpdateUID    = 1<<3 | field.Delimited
 	tagUpdateNumber = 2<<3 | field.Varint

@@ -34,10 +34,12 @@ type Decoder struct {
 	queue slot[apportionv1.Queue]
 	set   slot[apportionv1.NodeSet]
 	out   slot[apportionv1.LeftOut]
-	job   slot[apportionv1.Job]
-	group slot[apportionv1.TaskGroup]
-	count slot[apportionv1.TaskCount]
-	task  slot[apportionv1.Task]
+	// budget is a disruption budget.
+	budget slot[apportionv1.DisruptionBudget]
+	job    slot[apportionv1.Job]
+	group  slot[apportionv1.TaskGroup]
+	count  slot[apportionv1.TaskCount]
+	task   slot[apportionv1.Task]
 	// total is the cluster's total or, if tasks are only counted, the least that a job needs; request is what they need.
 	total, request slot[apportionv1.Resource]
 	memory         slot[apportionv1.Memory]
@@ -55,6 +57,8 @@ type Decoder struct {
 	// task.
 	requests               memo
 	unjudged, taskUnjudged []apportionv1.PlacementConstraint
+	// namespace is that of the job that is read while tasks are only counted.
+	namespace []byte
 }
 
 // How slots read the messages of a snapshot.
@@ -64,6 +68,8 @@ var (
 	nodeSetFields     = tableOf[apportionv1.NodeSet]()
 	reservationFields = tableOf[apportionv1.NodeReservation]()
 	exclusionFields   = tableOf[apportionv1.NodeExclusion]()
+	preferenceFields  = tableOf[apportionv1.NodePreference]()
+	budgetFields      = tableOf[apportionv1.DisruptionBudget]()
 	leftOutFields     = tableOf[apportionv1.LeftOut]()
 	jobFields         = tableOf[apportionv1.Job]()
 	groupFields       = tableOf[apportionv1.TaskGroup]()
@@ -160,7 +166,7 @@ func (d *Decoder) snapshot(data []byte, size *Size, parts int) error {
 	d.c.memory(head.memory)
 	// Tasks that are only counted need no more of the nodes than their number.
 	beside := d.tally && parts > 1 && size.NodeSets == 0
-	if !beside && !d.nodes(head.rest) || !d.places(head.rest) ||
+	if !beside && !d.nodes(head.rest) || !d.places(head.rest) || !d.entries(head.rest) ||
 		!all(d, head.rest, tagSnapshotLeftOut, &d.out, leftOutFields, d.c.leftOut) || !d.jobs(data, size, parts, beside) {
 		if d.stop != nil && d.stop() {
 			return policy.ErrStopped
@@ -269,7 +275,7 @@ func (d *Decoder) nodes(pieces [2][]byte) bool {
 		if !d.node.fill(nodeFields, data) {
 			return false
 		}
-		d.node.m.Reservations, ok = messages[apportionv1.NodeReservation](d, data, d.node.runs, reservationFields)
+		d.node.m.Reservations, ok = messages[apportionv1.NodeReservation](d, data, d.node.runs, tagNodeReservation, reservationFields)
 		d.c.node(i, &d.node.m)
 		return ok
 	})
@@ -280,7 +286,7 @@ func (d *Decoder) places(pieces [2][]byte) bool {
 		if !d.queue.fill(queueFields, data) {
 			return false
 		}
-		d.queue.m.Owners, ok = messages[apportionv1.OwnerUsage](d, data, d.queue.runs, ownerFields)
+		d.queue.m.Owners, ok = messages[apportionv1.OwnerUsage](d, data, d.queue.runs, tagQueueOwner, ownerFields)
 		d.c.queue(i, &d.queue.m)
 		return ok
 	}
@@ -288,16 +294,22 @@ func (d *Decoder) places(pieces [2][]byte) bool {
 		if !d.set.fill(nodeSetFields, data) {
 			return false
 		}
-		d.set.m.Exclusions, ok = messages[apportionv1.NodeExclusion](d, data, d.set.runs, exclusionFields)
+		if d.set.m.Exclusions, ok = messages[apportionv1.NodeExclusion](d, data, d.set.runs, tagSetExclusion, exclusionFields); !ok {
+			return false
+		}
+		d.set.m.Preferences, ok = messages[apportionv1.NodePreference](d, data, d.set.runs, tagSetPreference, preferenceFields)
 		d.c.nodeSet(&d.set.m)
 		return ok
 	}
 	return d.each(pieces, tagSnapshotQueue, queue) && d.each(pieces, tagSnapshotNodeSet, set)
 }
 
-// messages reads the list of messages that a slot left to the caller.
-func messages[M any](d *Decoder, data []byte, runs []run, of *table) (list []*M, ok bool) {
+// messages reads one of the lists of messages that a slot left to the caller.
+func messages[M any](d *Decoder, data []byte, runs []run, tag uint32, of *table) (list []*M, ok bool) {
 	for _, run := range runs {
+		if run.tag != tag {
+			continue
+		}
 		ok := field.Each(data[run.from:run.to], run.tag, func(data []byte) bool {
 			s := new(slot[M])
 			list = append(list, &s.m)

@@ -21,6 +21,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 		}
 		d.nodes[i] = uint32(len(out.Nodes))
 		node := &apportionv1.Node{Name: n.Name, Allocatable: resourceOf(m, n.Allocatable), UsedByOthers: resourceOf(m, n.UsedByOthers)}
+		node.RevocableZone = m.ZoneOf(model.NodeID(i))
 		if n.Labelled {
 			node.Group = new(n.Group)
 		}
@@ -46,6 +47,7 @@ func SnapshotOf(m *model.Model) *apportionv1.Snapshot {
 	for i := range m.LeftOut {
 		out.LeftOuts = append(out.LeftOuts, WireLeftOut(&m.LeftOut[i]))
 	}
+	wireEntries(m, out)
 	for j := range model.JobID(m.Jobs.Len()) {
 		if m.HasJob(j) {
 			out.Jobs = append(out.Jobs, d.job(m.Jobs.At(j)))
@@ -66,6 +68,11 @@ func (m *description) nodeSet(s *model.NodeSet) *apportionv1.NodeSet {
 				Rule: e.Rule, Nodes: nodes, Firm: e.Firm, OtherRole: e.OtherRole,
 			})
 		}
+	}
+	for _, p := range s.Preferences {
+		out.Preferences = append(out.Preferences, &apportionv1.NodePreference{
+			Untolerated: p.Untolerated, Affinity: p.Affinity, Nodes: m.positions(p.Nodes),
+		})
 	}
 	return out
 }
@@ -141,6 +148,7 @@ func (m *description) job(j *model.Job) *apportionv1.Job {
 		MinAvailable: uint32(j.MinAvailable), MinResources: resourceOf(m.Model, j.MinResources), CreateTime: j.CreateTime,
 		Condition: j.Condition, ExpectedEnd: j.ExpectedEnd, EndIsDeadline: j.EndIsDeadline,
 		Kueue: kueue.Extra[*apportionv1.KueueWorkload](j.Extra), Owner: j.Owner, ExpectedRuntime: j.ExpectedRuntime,
+		Detail: wireJobDetail(j.Detail),
 	}
 	for g := j.FirstGroup; g < j.EndGroup; g++ {
 		out.Groups = append(out.Groups, m.group(g))
@@ -158,6 +166,9 @@ func (m *description) group(id model.GroupID) *apportionv1.TaskGroup {
 		Role: g.Role, Request: resourceOf(m.Model, m.Requests[g.Request]), UnjudgedConstraints: WireConstraints(g.Unjudged),
 	}
 	out.PodClass = uint32(g.PodClass)
+	if g.Unstated != (model.Unstated{}) {
+		out.Unstated = wireUnstated(g.Unstated)
+	}
 	if g.NodeSet != model.AllNodes {
 		out.NodeSet = m.NodeSets[g.NodeSet].Name
 	}
@@ -210,6 +221,8 @@ func (m *description) task(id model.TaskID) *apportionv1.Task {
 		}
 		out.Detail.UnjudgedConstraints = WireConstraints(d.Unjudged)
 		out.Detail.Condition, out.Detail.PodClass = d.Condition, uint32(d.PodClass)
+		out.Detail.NeverPreempts, out.Detail.Unlabelled = d.NeverPreempts, d.Unlabelled
+		wireRare(m.RareSpecOf(id), out.Detail)
 	}
 	return out
 }

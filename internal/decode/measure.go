@@ -19,6 +19,8 @@ type Size struct {
 	Counts, Terms, LeftOut int64
 	// Reservations are those of nodes.
 	Reservations int64
+	// Entries counts disruption budgets and quotas.
+	Entries int64
 	// Usages counts what queues say of usage: their own, two for a budget, and one for each owner.
 	Usages int64
 	// ExtraBytes is the size of what only the policy kueue reads and of the rules on other pods, and ExtraParts counts the fields in these
@@ -113,6 +115,7 @@ func (z *Size) Add(s *Size, at int) {
 	z.Terms += s.Terms
 	z.Usages += s.Usages
 	z.Reservations += s.Reservations
+	z.Entries += s.Entries
 	z.LeftOut += s.LeftOut
 	z.TaskBytes += s.TaskBytes
 	z.ExtraBytes += s.ExtraBytes
@@ -154,6 +157,9 @@ func measureAlone(data []byte, n int) Size {
 			size.queue(data[from:to])
 		case tagSnapshotLeftOut:
 			size.LeftOut++
+		case tagSnapshotBudget, tagSnapshotQuota:
+			size.Entries++
+			size.extra(data[from:to])
 		case tagSnapshotNodeSet:
 			size.NodeSets++
 			size.NodeSetBytes += int64(to - from)
@@ -165,7 +171,8 @@ func measureAlone(data []byte, n int) Size {
 				l.from = start
 			}
 			l.to, l.taken = to, l.taken+to-start
-		case tagChangeRemoveNode, tagChangeRemoveQueue, tagChangeRemoveJob, tagChangeTask, tagChangeRemoveSet:
+		case tagChangeRemoveNode, tagChangeRemoveQueue, tagChangeRemoveJob, tagChangeTask, tagChangeRemoveSet,
+			tagChangeRemoveBudget, tagChangeRemoveQuota:
 			size.Updates++
 		}
 	}
@@ -178,6 +185,7 @@ func measureAlone(data []byte, n int) Size {
 // nodeSet counts the exclusions of a node set, and what it has as a flavor.
 func (z *Size) nodeSet(b []byte) {
 	field.Each(b, tagSetExclusion, func([]byte) bool { z.ExtraParts++; return true })
+	field.Each(b, tagSetPreference, func([]byte) bool { z.ExtraParts++; return true })
 	field.Each(b, tagSetFlavor, func(flavor []byte) bool { z.extra(flavor); return true })
 }
 
@@ -192,6 +200,9 @@ func (z *Size) AddJob(b []byte) {
 		case tagJobGroup:
 			z.Groups++
 			z.group(b[from:to])
+		case tagJobDetail:
+			z.ExtraParts++
+			z.extra(b[from:to])
 		case tagJobKueue:
 			z.extra(b[from:to])
 			const podSet, request = 7<<3 | field.Delimited, 5<<3 | field.Delimited
@@ -278,10 +289,27 @@ func (z *Size) group(b []byte) {
 		case tagGroupTask:
 			end, more := afterShort(b, to, tagGroupTask)
 			i = end
+			if to-from > longestShort {
+				z.longTask(b[from:to])
+			}
 			z.Tasks += int64(1 + more)
 			z.TaskBytes += int64(end - from)
 		}
 	}
+}
+
+// longestShort is the length up to which a task cannot name many disruption budgets.
+const longestShort = 127
+
+// longTask counts the disruption budgets that a task names.
+func (z *Size) longTask(b []byte) {
+	field.Each(b, tagTaskDetail, func(detail []byte) bool {
+		field.Each(detail, tagDetailBudgets, func(list []byte) bool {
+			field.Each(list, 1<<3|field.Delimited, func([]byte) bool { z.ExtraParts++; return true })
+			return true
+		})
+		return true
+	})
 }
 
 // Memory estimates, in advance, the memory for compiling a snapshot of this size and opening a session on it.
@@ -300,6 +328,12 @@ func (z Size) Memory() int64 {
 	const extraBytes, extraParts = 48, 512
 	// A reservation has a row in the model and three in a session; the decoder keeps its message and what reads it.
 	const reservationBytes = 2 << 10
+	// A budget or a quota is also found by name, in its index and among those that were set. Where there are any, each task may name some.
+	entries := int64(0)
+	if z.Entries > 0 {
+		const entryBytes = 512
+		entries = entryBytes*z.Entries + taskEntryBytes*z.Tasks
+	}
 	// A node of a set is written in a byte at least; it is kept in 4 bytes here and as many in the decoder.
 	return z.Bytes + rows*row + (BytesOf[model.NodeSet](1)+64)*z.NodeSets + 8*z.NodeSetBytes +
 		(BytesOf[model.Node](1)+indexEntry)*z.Nodes + (BytesOf[model.Queue](1)+indexEntry)*z.Queues +
@@ -307,8 +341,11 @@ func (z Size) Memory() int64 {
 		(BytesOf[model.Task](1)+BytesOf[model.Detail](1)+40)*z.Tasks +
 		growing*(BytesOf[model.Count](1)*z.Counts+BytesOf[model.LeftOut](1)*z.LeftOut) + termBytes*z.Terms +
 		(row+BytesOf[model.OwnerUsage](1)+usageBytes)*z.Usages + (4*row+reservationBytes)*z.Reservations +
-		extraBytes*z.ExtraBytes + extraParts*z.ExtraParts
+		extraBytes*z.ExtraBytes + extraParts*z.ExtraParts + entries
 }
+
+// taskEntryBytes is what the disruption budgets of a task may take.
+const taskEntryBytes = 192
 
 // SizeOf is Measure for a decoded snapshot.
 func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
@@ -322,7 +359,18 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 			z.NodeSetBytes += int64(len(e.GetRule())) + 5*int64(1+len(e.GetNodes()))
 			z.ExtraParts++
 		}
+		for _, p := range set.GetPreferences() {
+			z.NodeSetBytes += 5 * int64(2+len(p.GetNodes()))
+			z.ExtraParts++
+		}
 		z.decoded(set.GetFlavor())
+	}
+	z.Entries = int64(len(s.GetDisruptionBudgets()) + len(s.GetQuotas()))
+	for _, b := range s.GetDisruptionBudgets() {
+		z.decoded(b)
+	}
+	for _, q := range s.GetQuotas() {
+		z.decoded(q)
 	}
 	z.decoded(s.GetPods())
 	for _, n := range s.GetNodes() {
@@ -354,6 +402,10 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	}
 	for _, job := range s.GetJobs() {
 		z.decoded(job.GetKueue())
+		if job.Detail != nil {
+			z.ExtraParts++
+			z.decoded(job.Detail)
+		}
 		z.Asked = max(z.Asked, int64(wirekueue.Parts(job.GetKueue())))
 		z.Groups += int64(len(job.GetGroups()))
 		for _, group := range job.GetGroups() {

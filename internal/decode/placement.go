@@ -23,6 +23,11 @@ func (c *compiler) nodeSet(s *apportionv1.NodeSet) {
 			Rule: e.GetRule(), Nodes: e.GetNodes(), Firm: e.GetFirm(), OtherRole: e.GetOtherRole(),
 		})
 	}
+	for _, p := range s.GetPreferences() {
+		spec.Preferences = append(spec.Preferences, model.PreferenceSpec{
+			Untolerated: p.GetUntolerated(), Affinity: p.GetAffinity(), Nodes: p.GetNodes(),
+		})
+	}
 	c.b.NodeSet(spec)
 }
 

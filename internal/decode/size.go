@@ -123,9 +123,12 @@ func members(m *model.Model) int64 {
 	n, exclusions := 0, 0
 	for i := range m.NodeSets {
 		set := &m.NodeSets[i]
-		n, exclusions = n+len(set.Nodes), exclusions+len(set.Exclusions)
+		n, exclusions = n+len(set.Nodes), exclusions+len(set.Exclusions)+len(set.Preferences)
 		for k := range set.Exclusions {
 			n += len(set.Exclusions[k].Nodes)
+		}
+		for k := range set.Preferences {
+			n += len(set.Preferences[k].Nodes)
 		}
 	}
 	return BytesOf[model.NodeID](n) + BytesOf[model.Exclusion](exclusions)

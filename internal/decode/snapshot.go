@@ -35,6 +35,12 @@ func Compile(snapshot *apportionv1.Snapshot) (*model.Model, error) {
 	for i, l := range snapshot.GetLeftOuts() {
 		c.leftOut(i, l)
 	}
+	for _, budget := range snapshot.GetDisruptionBudgets() {
+		c.budget(0, budget)
+	}
+	for _, quota := range snapshot.GetQuotas() {
+		c.quota(quota)
+	}
 	for i, j := range snapshot.GetJobs() {
 		c.job(i, j)
 	}
@@ -71,6 +77,8 @@ type compiler struct {
 	b                     model.Loader
 	total, one, two, more amounts
 	detail                model.Detail
+	rare                  model.RareSpec
+	unstated              model.Unstated
 	closed                model.Unschedulable
 	pods                  model.NodePods
 	hierarchy             model.Hierarchy
@@ -104,10 +112,11 @@ func extra[M interface {
 func (c *compiler) node(i int, n *apportionv1.Node) {
 	c.text(n.GetName())
 	c.text(n.GetGroup())
+	c.text(n.GetRevocableZone())
 	c.b.Node(model.NodeSpec{
 		Name: n.GetName(), Allocatable: c.one.of(n.GetAllocatable()), UsedByOthers: c.two.of(n.GetUsedByOthers()),
 		Group: n.GetGroup(), Labelled: n != nil && n.Group != nil, Unschedulable: c.unschedulable(i, n.GetUnschedulable()),
-		Pods: c.nodePods(n), Reservations: c.reservations(n.GetReservations()),
+		Pods: c.nodePods(n), Reservations: c.reservations(n.GetReservations()), RevocableZone: n.GetRevocableZone(),
 	})
 }
 
@@ -192,7 +201,7 @@ func (c *compiler) jobSpec(i int, j *apportionv1.Job) model.JobSpec {
 		UID: j.GetUid(), Name: j.GetName(), Namespace: j.GetNamespace(), Queue: j.GetQueue(), Priority: j.GetPriority(), Phase: phase,
 		MinAvailable: j.GetMinAvailable(), MinResources: c.one.of(j.GetMinResources()), CreateTime: j.GetCreateTime(),
 		Condition: j.GetCondition(), ExpectedEnd: j.GetExpectedEnd(), Extra: extra(c, j.GetKueue()), EndIsDeadline: j.GetEndIsDeadline(),
-		Owner: j.GetOwner(), ExpectedRuntime: j.GetExpectedRuntime(),
+		Owner: j.GetOwner(), ExpectedRuntime: j.GetExpectedRuntime(), Detail: c.jobDetail(i, j.GetDetail()),
 	}
 }
 
@@ -203,6 +212,9 @@ func (c *compiler) groupSpec(job, i int, g *apportionv1.TaskGroup) model.GroupSp
 	return model.GroupSpec{
 		Role: g.GetRole(), Request: c.one.of(g.GetRequest()), MinAvailable: g.GetMinAvailable(), HasMin: g != nil && g.MinAvailable != nil,
 		NodeSet: g.GetNodeSet(), PodClass: g.GetPodClass(),
+		Unstated: c.unstatedOf(g.GetUnstated(), func(field string) string {
+			return fmt.Sprintf("jobs[%d].groups[%d].unstated.%s", job, i, field)
+		}),
 		Unjudged: constraints(g.GetUnjudgedConstraints(), func(k int, format string, args ...any) {
 			c.b.Fault(fmt.Sprintf("jobs[%d].groups[%d].unjudged_constraints[%d]", job, i, k), format, args...)
 		}),
@@ -271,6 +283,7 @@ func (c *compiler) details(at position, spec *model.TaskSpec, d *apportionv1.Tas
 	c.detail = model.Detail{
 		PriorityClass: d.GetPriorityClass(), ScheduleTime: d.GetScheduleTime(), Cooldown: d.GetCooldown(),
 		HasScheduleTime: d.ScheduleTime != nil, HasCooldown: d.Cooldown != nil, Condition: d.GetCondition(),
+		NeverPreempts: d.GetNeverPreempts(), Unlabelled: d.GetUnlabelled(),
 		Unjudged: constraints(d.GetUnjudgedConstraints(), func(k int, format string, args ...any) {
 			c.b.Fault(at.path("tasks", fmt.Sprintf("detail.unjudged_constraints[%d]", k)), format, args...)
 		}),
@@ -279,7 +292,8 @@ func (c *compiler) details(at position, spec *model.TaskSpec, d *apportionv1.Tas
 	c.text(d.GetNodeSet())
 	spec.NodeSet = d.GetNodeSet()
 	spec.PodClass = d.GetPodClass()
-	if spec.NodeSet != "" || spec.PodClass != 0 || c.detail != (model.Detail{}) {
+	spec.Rare = c.rareOf(at, d)
+	if spec.NodeSet != "" || spec.PodClass != 0 || spec.Rare != nil || c.detail != (model.Detail{}) {
 		spec.Detail = &c.detail
 	}
 }

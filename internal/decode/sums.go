@@ -22,7 +22,9 @@ func (d *Decoder) sumJob(data []byte) bool {
 	}
 	var spec model.JobSpec
 	var uid, name, namespace, queue, condition, owner []byte
+	grouped := false
 	phase := apportionv1.JobPhase(0)
+	d.namespace = nil
 	for i := 0; i < len(data); {
 		tag, value, from, to := field.At(data, i)
 		if to < 0 {
@@ -37,7 +39,9 @@ func (d *Decoder) sumJob(data []byte) bool {
 		case tagJobName:
 			name, ok = data[from:to], name == nil && d.c.isText(data[from:to])
 		case tagJobNamespace:
-			namespace, ok = data[from:to], namespace == nil && d.c.isText(data[from:to])
+			// It comes before the groups, whose tasks name what the namespace has.
+			namespace, ok = data[from:to], namespace == nil && !grouped && d.c.isText(data[from:to])
+			d.namespace = namespace
 		case tagJobQueue:
 			queue, ok = data[from:to], queue == nil && d.c.isText(data[from:to])
 		case tagJobPhase:
@@ -46,7 +50,13 @@ func (d *Decoder) sumJob(data []byte) bool {
 			ok = spec.MinResources == nil && d.total.fill(amountFields, data[from:to])
 			spec.MinResources = d.c.one.of(&d.total.m)
 		case tagJobGroup:
+			grouped = true
 			ok = d.sumGroup(data[from:to])
+		case tagJobDetail:
+			ok = spec.Detail == nil
+			if ok {
+				spec.Detail, ok = plainJobDetail(data[from:to])
+			}
 		case tagJobCondition:
 			condition, ok = data[from:to], condition == nil && d.c.isText(data[from:to])
 		case tagJobKueue:
@@ -127,6 +137,8 @@ func (d *Decoder) sumGroup(data []byte) bool {
 			unjudged, ok = Numbers(unjudged, tag, value, data[from:to])
 		case tagGroupPodClass:
 			spec.PodClass = uint32(value)
+		case tagGroupUnstated:
+			spec.Unstated, ok = plainUnstated(data[from:to])
 		default:
 			ok = groupShape.Has(tag)
 		}
@@ -201,7 +213,7 @@ func (d *Decoder) sumDetail(data []byte, request int32) (model.Gate, int32) {
 		switch tag {
 		case tagDetailGate:
 			gate = apportionv1.TaskGate(int32(value))
-		case tagDetailPriorityClass, tagDetailCondition:
+		case tagDetailPriorityClass, tagDetailCondition, tagDetailNominated, tagDetailZone:
 			ok = d.c.isText(data[from:to])
 		case tagDetailRequest:
 			request = d.requestOf(data[from:to])
@@ -212,6 +224,10 @@ func (d *Decoder) sumDetail(data []byte, request int32) (model.Gate, int32) {
 			unjudged, ok = Numbers(unjudged, tag, value, data[from:to])
 		case tagDetailPodClass:
 			ok = d.c.b.HasPodClass(uint32(value))
+		case tagDetailBudgets:
+			ok = d.isBudget(data[from:to])
+		case tagDetailUnstated:
+			_, ok = plainUnstated(data[from:to])
 		default:
 			ok = detailShape.Has(tag)
 		}

@@ -180,5 +180,8 @@ var (
 	groupShape    = ShapeOf((*apportionv1.TaskGroup)(nil))
 	detailShape   = ShapeOf((*apportionv1.TaskDetail)(nil))
 	updateShape   = ShapeOf((*apportionv1.TaskUpdate)(nil))
+	quotaShape    = ShapeOf((*apportionv1.NamespaceQuota)(nil))
 	podsShape     = ShapeOf((*apportionv1.PodRules)(nil))
+
+	budgetNamesShape = ShapeOf((*apportionv1.DisruptionBudgetNames)(nil))
 )

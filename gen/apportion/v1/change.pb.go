@@ -67,7 +67,15 @@ type Change struct {
 	Memory *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Replaces the rules on other pods as a whole. Absent: unchanged. What nodes, groups and tasks that are not set say of domains and classes
 	// then refers to the new rules.
-	Pods          *PodRules `protobuf:"bytes,22,opt,name=pods,proto3" json:"pods,omitempty"`
+	Pods *PodRules `protobuf:"bytes,22,opt,name=pods,proto3" json:"pods,omitempty"`
+	// Disruption budgets to set: one with a namespace and name that exist in the base replaces that budget, any other is new.
+	DisruptionBudgets []*DisruptionBudget `protobuf:"bytes,23,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
+	// Quotas to set: one with a namespace and name that exist in the base replaces that quota, any other is new.
+	Quotas []*NamespaceQuota `protobuf:"bytes,24,rep,name=quotas,proto3" json:"quotas,omitempty"`
+	// Disruption budgets to remove, as `namespace/name`, or `name` without a namespace. No task may be left that names them.
+	RemoveDisruptionBudgets []string `protobuf:"bytes,25,rep,name=remove_disruption_budgets,json=removeDisruptionBudgets,proto3" json:"remove_disruption_budgets,omitempty"`
+	// Quotas to remove, in the same form.
+	RemoveQuotas  []string `protobuf:"bytes,26,rep,name=remove_quotas,json=removeQuotas,proto3" json:"remove_quotas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +218,34 @@ func (x *Change) GetMemory() *Memory {
 func (x *Change) GetPods() *PodRules {
 	if x != nil {
 		return x.Pods
+	}
+	return nil
+}
+
+func (x *Change) GetDisruptionBudgets() []*DisruptionBudget {
+	if x != nil {
+		return x.DisruptionBudgets
+	}
+	return nil
+}
+
+func (x *Change) GetQuotas() []*NamespaceQuota {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+func (x *Change) GetRemoveDisruptionBudgets() []string {
+	if x != nil {
+		return x.RemoveDisruptionBudgets
+	}
+	return nil
+}
+
+func (x *Change) GetRemoveQuotas() []string {
+	if x != nil {
+		return x.RemoveQuotas
 	}
 	return nil
 }
@@ -364,7 +400,7 @@ var File_apportion_v1_change_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_change_proto_rawDesc = "" +
 	"\n" +
-	"\x19apportion/v1/change.proto\x12\fapportion.v1\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\x8d\x05\n" +
+	"\x19apportion/v1/change.proto\x12\fapportion.v1\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\x1a\x1bapportion/v1/snapshot.proto\"\xf3\x06\n" +
 	"\x06Change\x12\x18\n" +
 	"\x05as_of\x18\x01 \x01(\x03H\x00R\x04asOf\x88\x01\x01\x12\x1e\n" +
 	"\n" +
@@ -386,7 +422,11 @@ const file_apportion_v1_change_proto_rawDesc = "" +
 	"\x10remove_node_sets\x18\x0e \x03(\tR\x0eremoveNodeSets\x12!\n" +
 	"\fclear_memory\x18\x0f \x01(\bR\vclearMemory\x12,\n" +
 	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x12*\n" +
-	"\x04pods\x18\x16 \x01(\v2\x16.apportion.v1.PodRulesR\x04podsB\b\n" +
+	"\x04pods\x18\x16 \x01(\v2\x16.apportion.v1.PodRulesR\x04pods\x12M\n" +
+	"\x12disruption_budgets\x18\x17 \x03(\v2\x1e.apportion.v1.DisruptionBudgetR\x11disruptionBudgets\x124\n" +
+	"\x06quotas\x18\x18 \x03(\v2\x1c.apportion.v1.NamespaceQuotaR\x06quotas\x12:\n" +
+	"\x19remove_disruption_budgets\x18\x19 \x03(\tR\x17removeDisruptionBudgets\x12#\n" +
+	"\rremove_quotas\x18\x1a \x03(\tR\fremoveQuotasB\b\n" +
 	"\x06_as_of\"\xae\x01\n" +
 	"\n" +
 	"TaskUpdate\x12\x12\n" +
@@ -413,32 +453,36 @@ func file_apportion_v1_change_proto_rawDescGZIP() []byte {
 
 var file_apportion_v1_change_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_apportion_v1_change_proto_goTypes = []any{
-	(*Change)(nil),     // 0: apportion.v1.Change
-	(*TaskUpdate)(nil), // 1: apportion.v1.TaskUpdate
-	(*Node)(nil),       // 2: apportion.v1.Node
-	(*Queue)(nil),      // 3: apportion.v1.Queue
-	(*Job)(nil),        // 4: apportion.v1.Job
-	(*Resource)(nil),   // 5: apportion.v1.Resource
-	(*NodeSet)(nil),    // 6: apportion.v1.NodeSet
-	(*Memory)(nil),     // 7: apportion.v1.Memory
-	(*PodRules)(nil),   // 8: apportion.v1.PodRules
-	(TaskStatus)(0),    // 9: apportion.v1.TaskStatus
+	(*Change)(nil),           // 0: apportion.v1.Change
+	(*TaskUpdate)(nil),       // 1: apportion.v1.TaskUpdate
+	(*Node)(nil),             // 2: apportion.v1.Node
+	(*Queue)(nil),            // 3: apportion.v1.Queue
+	(*Job)(nil),              // 4: apportion.v1.Job
+	(*Resource)(nil),         // 5: apportion.v1.Resource
+	(*NodeSet)(nil),          // 6: apportion.v1.NodeSet
+	(*Memory)(nil),           // 7: apportion.v1.Memory
+	(*PodRules)(nil),         // 8: apportion.v1.PodRules
+	(*DisruptionBudget)(nil), // 9: apportion.v1.DisruptionBudget
+	(*NamespaceQuota)(nil),   // 10: apportion.v1.NamespaceQuota
+	(TaskStatus)(0),          // 11: apportion.v1.TaskStatus
 }
 var file_apportion_v1_change_proto_depIdxs = []int32{
-	2, // 0: apportion.v1.Change.nodes:type_name -> apportion.v1.Node
-	3, // 1: apportion.v1.Change.queues:type_name -> apportion.v1.Queue
-	4, // 2: apportion.v1.Change.jobs:type_name -> apportion.v1.Job
-	5, // 3: apportion.v1.Change.total:type_name -> apportion.v1.Resource
-	6, // 4: apportion.v1.Change.node_sets:type_name -> apportion.v1.NodeSet
-	1, // 5: apportion.v1.Change.tasks:type_name -> apportion.v1.TaskUpdate
-	7, // 6: apportion.v1.Change.memory:type_name -> apportion.v1.Memory
-	8, // 7: apportion.v1.Change.pods:type_name -> apportion.v1.PodRules
-	9, // 8: apportion.v1.TaskUpdate.status:type_name -> apportion.v1.TaskStatus
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	2,  // 0: apportion.v1.Change.nodes:type_name -> apportion.v1.Node
+	3,  // 1: apportion.v1.Change.queues:type_name -> apportion.v1.Queue
+	4,  // 2: apportion.v1.Change.jobs:type_name -> apportion.v1.Job
+	5,  // 3: apportion.v1.Change.total:type_name -> apportion.v1.Resource
+	6,  // 4: apportion.v1.Change.node_sets:type_name -> apportion.v1.NodeSet
+	1,  // 5: apportion.v1.Change.tasks:type_name -> apportion.v1.TaskUpdate
+	7,  // 6: apportion.v1.Change.memory:type_name -> apportion.v1.Memory
+	8,  // 7: apportion.v1.Change.pods:type_name -> apportion.v1.PodRules
+	9,  // 8: apportion.v1.Change.disruption_budgets:type_name -> apportion.v1.DisruptionBudget
+	10, // 9: apportion.v1.Change.quotas:type_name -> apportion.v1.NamespaceQuota
+	11, // 10: apportion.v1.TaskUpdate.status:type_name -> apportion.v1.TaskStatus
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_change_proto_init() }

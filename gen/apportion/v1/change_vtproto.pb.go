@@ -46,6 +46,56 @@ func (m *Change) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.RemoveQuotas) > 0 {
+		for iNdEx := len(m.RemoveQuotas) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.RemoveQuotas[iNdEx])
+			copy(dAtA[i:], m.RemoveQuotas[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.RemoveQuotas[iNdEx])))
+			i--
+			dAtA[i] = 0x1
+			i--
+			dAtA[i] = 0xd2
+		}
+	}
+	if len(m.RemoveDisruptionBudgets) > 0 {
+		for iNdEx := len(m.RemoveDisruptionBudgets) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.RemoveDisruptionBudgets[iNdEx])
+			copy(dAtA[i:], m.RemoveDisruptionBudgets[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.RemoveDisruptionBudgets[iNdEx])))
+			i--
+			dAtA[i] = 0x1
+			i--
+			dAtA[i] = 0xca
+		}
+	}
+	if len(m.Quotas) > 0 {
+		for iNdEx := len(m.Quotas) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Quotas[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x1
+			i--
+			dAtA[i] = 0xc2
+		}
+	}
+	if len(m.DisruptionBudgets) > 0 {
+		for iNdEx := len(m.DisruptionBudgets) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.DisruptionBudgets[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x1
+			i--
+			dAtA[i] = 0xba
+		}
+	}
 	if m.Pods != nil {
 		size, err := m.Pods.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -410,6 +460,30 @@ func (m *Change) SizeVT() (n int) {
 	if m.Pods != nil {
 		l = m.Pods.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if len(m.DisruptionBudgets) > 0 {
+		for _, e := range m.DisruptionBudgets {
+			l = e.SizeVT()
+			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if len(m.Quotas) > 0 {
+		for _, e := range m.Quotas {
+			l = e.SizeVT()
+			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if len(m.RemoveDisruptionBudgets) > 0 {
+		for _, s := range m.RemoveDisruptionBudgets {
+			l = len(s)
+			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
+	if len(m.RemoveQuotas) > 0 {
+		for _, s := range m.RemoveQuotas {
+			l = len(s)
+			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
 	}
 	n += len(m.unknownFields)
 	return n

@@ -568,7 +568,11 @@ type Snapshot struct {
 	// What past usage means here, for the policy `fair`. Absent: usage, budgets and owners are ignored.
 	Memory *Memory `protobuf:"bytes,21,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Placement constraints that depend on other pods. Absent: none.
-	Pods          *PodRules `protobuf:"bytes,22,opt,name=pods,proto3" json:"pods,omitempty"`
+	Pods *PodRules `protobuf:"bytes,22,opt,name=pods,proto3" json:"pods,omitempty"`
+	// Kubernetes' PodDisruptionBudgets, for the plugin pdb. In any order. At most 100,000.
+	DisruptionBudgets []*DisruptionBudget `protobuf:"bytes,23,rep,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
+	// Kubernetes' ResourceQuotas, for the plugin resourcequota. In any order. At most 100,000.
+	Quotas        []*NamespaceQuota `protobuf:"bytes,24,rep,name=quotas,proto3" json:"quotas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -680,6 +684,259 @@ func (x *Snapshot) GetPods() *PodRules {
 	return nil
 }
 
+func (x *Snapshot) GetDisruptionBudgets() []*DisruptionBudget {
+	if x != nil {
+		return x.DisruptionBudgets
+	}
+	return nil
+}
+
+func (x *Snapshot) GetQuotas() []*NamespaceQuota {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+// DisruptionBudget bounds how many of the tasks that name it may be evicted.
+type DisruptionBudget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the jobs whose tasks may name it. May be empty.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Unique in the namespace, not empty.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// How many evictions the budget allows now (`status.disruptionsAllowed`). Below 1: none.
+	DisruptionsAllowed int32 `protobuf:"varint,3,opt,name=disruptions_allowed,json=disruptionsAllowed,proto3" json:"disruptions_allowed,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *DisruptionBudget) Reset() {
+	*x = DisruptionBudget{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisruptionBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisruptionBudget) ProtoMessage() {}
+
+func (x *DisruptionBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisruptionBudget.ProtoReflect.Descriptor instead.
+func (*DisruptionBudget) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *DisruptionBudget) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *DisruptionBudget) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DisruptionBudget) GetDisruptionsAllowed() int32 {
+	if x != nil {
+		return x.DisruptionsAllowed
+	}
+	return 0
+}
+
+// DisruptionBudgetNames lists disruption budgets of one namespace.
+type DisruptionBudgetNames struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each at most once, at most 64. A name that no budget of the namespace has is an error.
+	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisruptionBudgetNames) Reset() {
+	*x = DisruptionBudgetNames{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisruptionBudgetNames) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisruptionBudgetNames) ProtoMessage() {}
+
+func (x *DisruptionBudgetNames) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisruptionBudgetNames.ProtoReflect.Descriptor instead.
+func (*DisruptionBudgetNames) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DisruptionBudgetNames) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// NamespaceQuota bounds what the jobs of a namespace may ask for together.
+type NamespaceQuota struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// May be empty.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Unique in the namespace, not empty.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The bounds, by the names that Kubernetes gives them, such as `requests.cpu` or `count/pods`; each name at most once, at most 1,000.
+	HardAmounts []*NamedAmount `protobuf:"bytes,3,rep,name=hard_amounts,json=hardAmounts,proto3" json:"hard_amounts,omitempty"`
+	// What is used of them. A name that is not listed: nothing.
+	UsedAmounts   []*NamedAmount `protobuf:"bytes,4,rep,name=used_amounts,json=usedAmounts,proto3" json:"used_amounts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceQuota) Reset() {
+	*x = NamespaceQuota{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceQuota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceQuota) ProtoMessage() {}
+
+func (x *NamespaceQuota) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceQuota.ProtoReflect.Descriptor instead.
+func (*NamespaceQuota) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *NamespaceQuota) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *NamespaceQuota) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NamespaceQuota) GetHardAmounts() []*NamedAmount {
+	if x != nil {
+		return x.HardAmounts
+	}
+	return nil
+}
+
+func (x *NamespaceQuota) GetUsedAmounts() []*NamedAmount {
+	if x != nil {
+		return x.UsedAmounts
+	}
+	return nil
+}
+
+// NamedAmount is an amount of something that need not be one of the dimensions.
+type NamedAmount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kubernetes' own name, such as `cpu`, `requests.cpu`, `limits.memory` or `count/pods`; not empty.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// In thousandths of a core for cpu, in bytes for memory and storage, in thousandths for other scalars, in pods for `pods`: what is behind
+	// `requests.` or `limits.` counts. Finite and not negative.
+	Amount        float64 `protobuf:"fixed64,2,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamedAmount) Reset() {
+	*x = NamedAmount{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamedAmount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamedAmount) ProtoMessage() {}
+
+func (x *NamedAmount) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamedAmount.ProtoReflect.Descriptor instead.
+func (*NamedAmount) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NamedAmount) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NamedAmount) GetAmount() float64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
 // Memory says at what time and in what unit of decay the usage in this snapshot is stated. Time is cut into epochs: epoch n lasts from
 // n * epoch_seconds to (n + 1) * epoch_seconds after 1970-01-01T00:00:00Z. Usage is stated at the beginning of `epoch`, and stays the same
 // for the whole epoch.
@@ -699,7 +956,7 @@ type Memory struct {
 
 func (x *Memory) Reset() {
 	*x = Memory{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +968,7 @@ func (x *Memory) String() string {
 func (*Memory) ProtoMessage() {}
 
 func (x *Memory) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[1]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +981,7 @@ func (x *Memory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Memory.ProtoReflect.Descriptor instead.
 func (*Memory) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Memory) GetEpochSeconds() int64 {
@@ -770,7 +1027,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +1039,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[2]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +1052,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Usage) GetDimensions() []uint32 {
@@ -839,7 +1096,7 @@ type LeftOut struct {
 
 func (x *LeftOut) Reset() {
 	*x = LeftOut{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +1108,7 @@ func (x *LeftOut) String() string {
 func (*LeftOut) ProtoMessage() {}
 
 func (x *LeftOut) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[3]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +1121,7 @@ func (x *LeftOut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeftOut.ProtoReflect.Descriptor instead.
 func (*LeftOut) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LeftOut) GetCause() LeftOutCause {
@@ -941,14 +1198,16 @@ type NodeSet struct {
 	// No node that is added is in the set, whatever node it is like.
 	Fixed bool `protobuf:"varint,6,opt,name=fixed,proto3" json:"fixed,omitempty"`
 	// For the plugin `kueue`: the set is a flavor, by which queues have quotas. Its nodes need not be listed. Absent: it is none.
-	Flavor        *KueueFlavor `protobuf:"bytes,7,opt,name=flavor,proto3" json:"flavor,omitempty"`
+	Flavor *KueueFlavor `protobuf:"bytes,7,opt,name=flavor,proto3" json:"flavor,omitempty"`
+	// Which nodes its tasks would rather use or avoid, for the scores of nodes. Empty: all alike.
+	Preferences   []*NodePreference `protobuf:"bytes,8,rep,name=preferences,proto3" json:"preferences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeSet) Reset() {
 	*x = NodeSet{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1219,7 @@ func (x *NodeSet) String() string {
 func (*NodeSet) ProtoMessage() {}
 
 func (x *NodeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[4]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1232,7 @@ func (x *NodeSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeSet.ProtoReflect.Descriptor instead.
 func (*NodeSet) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeSet) GetName() string {
@@ -1025,6 +1284,77 @@ func (x *NodeSet) GetFlavor() *KueueFlavor {
 	return nil
 }
 
+func (x *NodeSet) GetPreferences() []*NodePreference {
+	if x != nil {
+		return x.Preferences
+	}
+	return nil
+}
+
+// NodePreference says how much tasks of a set prefer nodes. It excludes none.
+type NodePreference struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many taints PreferNoSchedule of the nodes the tasks do not tolerate, at most 2147483647.
+	Untolerated uint32 `protobuf:"varint,1,opt,name=untolerated,proto3" json:"untolerated,omitempty"`
+	// Sum of the weights of the preferred terms of node affinity that match the nodes.
+	Affinity int32 `protobuf:"varint,2,opt,name=affinity,proto3" json:"affinity,omitempty"`
+	// Indexes into `Snapshot.nodes`, in any order. A node is in one preference of a set at most; for one that is in none, both numbers are 0.
+	Nodes         []uint32 `protobuf:"varint,3,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodePreference) Reset() {
+	*x = NodePreference{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodePreference) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodePreference) ProtoMessage() {}
+
+func (x *NodePreference) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodePreference.ProtoReflect.Descriptor instead.
+func (*NodePreference) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *NodePreference) GetUntolerated() uint32 {
+	if x != nil {
+		return x.Untolerated
+	}
+	return 0
+}
+
+func (x *NodePreference) GetAffinity() int32 {
+	if x != nil {
+		return x.Affinity
+	}
+	return 0
+}
+
+func (x *NodePreference) GetNodes() []uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 // NodeExclusion is one reason why nodes are not in a set.
 type NodeExclusion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1044,7 +1374,7 @@ type NodeExclusion struct {
 
 func (x *NodeExclusion) Reset() {
 	*x = NodeExclusion{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1386,7 @@ func (x *NodeExclusion) String() string {
 func (*NodeExclusion) ProtoMessage() {}
 
 func (x *NodeExclusion) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[5]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1399,7 @@ func (x *NodeExclusion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeExclusion.ProtoReflect.Descriptor instead.
 func (*NodeExclusion) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NodeExclusion) GetRule() string {
@@ -1123,14 +1453,16 @@ type Node struct {
 	// The same of pods that are being deleted.
 	LeavingPods []uint32 `protobuf:"varint,8,rep,packed,name=leaving_pods,json=leavingPods,proto3" json:"leaving_pods,omitempty"`
 	// Room that is kept for a job during a period, or for none as during maintenance, in any order. They may overlap. At most 16.
-	Reservations  []*NodeReservation `protobuf:"bytes,9,rep,name=reservations,proto3" json:"reservations,omitempty"`
+	Reservations []*NodeReservation `protobuf:"bytes,9,rep,name=reservations,proto3" json:"reservations,omitempty"`
+	// The zone of the node for the plugin tdm (Volcano's label `volcano.sh/revocable-zone`). Empty: none.
+	RevocableZone string `protobuf:"bytes,10,opt,name=revocable_zone,json=revocableZone,proto3" json:"revocable_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1474,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[6]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1487,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Node) GetName() string {
@@ -1221,6 +1553,13 @@ func (x *Node) GetReservations() []*NodeReservation {
 	return nil
 }
 
+func (x *Node) GetRevocableZone() string {
+	if x != nil {
+		return x.RevocableZone
+	}
+	return ""
+}
+
 // NodeReservation keeps room of a node during a period. A task of another job may start on the node if its job is known to end before the
 // period begins, or if the room is still free beside it then; see docs/reservations.md. Tasks that run stay.
 type NodeReservation struct {
@@ -1241,7 +1580,7 @@ type NodeReservation struct {
 
 func (x *NodeReservation) Reset() {
 	*x = NodeReservation{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1592,7 @@ func (x *NodeReservation) String() string {
 func (*NodeReservation) ProtoMessage() {}
 
 func (x *NodeReservation) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[7]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1605,7 @@ func (x *NodeReservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeReservation.ProtoReflect.Descriptor instead.
 func (*NodeReservation) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeReservation) GetStartUnixNano() int64 {
@@ -1317,7 +1656,7 @@ type NodeUnschedulable struct {
 
 func (x *NodeUnschedulable) Reset() {
 	*x = NodeUnschedulable{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1668,7 @@ func (x *NodeUnschedulable) String() string {
 func (*NodeUnschedulable) ProtoMessage() {}
 
 func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[8]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1681,7 @@ func (x *NodeUnschedulable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeUnschedulable.ProtoReflect.Descriptor instead.
 func (*NodeUnschedulable) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeUnschedulable) GetCause() UnschedulableCause {
@@ -1410,7 +1749,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1761,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[9]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1774,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Queue) GetName() string {
@@ -1586,7 +1925,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1937,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[10]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1950,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Budget) GetKind() BudgetKind {
@@ -1650,7 +1989,7 @@ type OwnerUsage struct {
 
 func (x *OwnerUsage) Reset() {
 	*x = OwnerUsage{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +2001,7 @@ func (x *OwnerUsage) String() string {
 func (*OwnerUsage) ProtoMessage() {}
 
 func (x *OwnerUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[11]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +2014,7 @@ func (x *OwnerUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerUsage.ProtoReflect.Descriptor instead.
 func (*OwnerUsage) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *OwnerUsage) GetOwner() string {
@@ -1712,7 +2051,7 @@ type NodeGroupAffinity struct {
 
 func (x *NodeGroupAffinity) Reset() {
 	*x = NodeGroupAffinity{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +2063,7 @@ func (x *NodeGroupAffinity) String() string {
 func (*NodeGroupAffinity) ProtoMessage() {}
 
 func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[12]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +2076,7 @@ func (x *NodeGroupAffinity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupAffinity.ProtoReflect.Descriptor instead.
 func (*NodeGroupAffinity) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeGroupAffinity) GetAffinity() *NodeGroupTerms {
@@ -1767,7 +2106,7 @@ type NodeGroupTerms struct {
 
 func (x *NodeGroupTerms) Reset() {
 	*x = NodeGroupTerms{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +2118,7 @@ func (x *NodeGroupTerms) String() string {
 func (*NodeGroupTerms) ProtoMessage() {}
 
 func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[13]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +2131,7 @@ func (x *NodeGroupTerms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupTerms.ProtoReflect.Descriptor instead.
 func (*NodeGroupTerms) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeGroupTerms) GetRequiredGroups() []string {
@@ -1822,7 +2161,7 @@ type NodeGroupLimits struct {
 
 func (x *NodeGroupLimits) Reset() {
 	*x = NodeGroupLimits{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2173,7 @@ func (x *NodeGroupLimits) String() string {
 func (*NodeGroupLimits) ProtoMessage() {}
 
 func (x *NodeGroupLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[14]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2186,7 @@ func (x *NodeGroupLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupLimits.ProtoReflect.Descriptor instead.
 func (*NodeGroupLimits) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeGroupLimits) GetGroups() []*NodeGroupLimit {
@@ -1877,7 +2216,7 @@ type NodeGroupLimit struct {
 
 func (x *NodeGroupLimit) Reset() {
 	*x = NodeGroupLimit{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +2228,7 @@ func (x *NodeGroupLimit) String() string {
 func (*NodeGroupLimit) ProtoMessage() {}
 
 func (x *NodeGroupLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[15]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +2241,7 @@ func (x *NodeGroupLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeGroupLimit.ProtoReflect.Descriptor instead.
 func (*NodeGroupLimit) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeGroupLimit) GetGroup() string {
@@ -1934,7 +2273,7 @@ type FairShareHierarchy struct {
 
 func (x *FairShareHierarchy) Reset() {
 	*x = FairShareHierarchy{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2285,7 @@ func (x *FairShareHierarchy) String() string {
 func (*FairShareHierarchy) ProtoMessage() {}
 
 func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[16]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2298,7 @@ func (x *FairShareHierarchy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairShareHierarchy.ProtoReflect.Descriptor instead.
 func (*FairShareHierarchy) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FairShareHierarchy) GetPath() string {
@@ -2011,13 +2350,15 @@ type Job struct {
 	Kueue *KueueWorkload `protobuf:"bytes,15,opt,name=kueue,proto3" json:"kueue,omitempty"`
 	// How long the job is expected to run once it starts, in nanoseconds. 0: not known. Used by `fair` with turns.
 	ExpectedRuntime int64 `protobuf:"varint,16,opt,name=expected_runtime,json=expectedRuntime,proto3" json:"expected_runtime,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Rarely used properties. Absent: none.
+	Detail        *JobDetail `protobuf:"bytes,17,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2029,7 +2370,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[17]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2042,7 +2383,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Job) GetUid() string {
@@ -2157,6 +2498,97 @@ func (x *Job) GetExpectedRuntime() int64 {
 	return 0
 }
 
+func (x *Job) GetDetail() *JobDetail {
+	if x != nil {
+		return x.Detail
+	}
+	return nil
+}
+
+// JobDetail contains the rarely used properties of a job.
+type JobDetail struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the job itself is marked as preemptable or not (Volcano: `volcano.sh/preemptable` of the PodGroup). Absent: it is not marked.
+	Preemptable *bool `protobuf:"varint,1,opt,name=preemptable,proto3,oneof" json:"preemptable,omitempty"`
+	// For the plugin sla: the job waits at most this long, in nanoseconds, above 0. Absent: what the plugin's argument says.
+	WaitingLimit *int64 `protobuf:"varint,2,opt,name=waiting_limit,json=waitingLimit,proto3,oneof" json:"waiting_limit,omitempty"`
+	// For the plugin resourcequota: the least that the job needs, under the names of quotas; each at most once, at most 1,000. Needed only if
+	// the namespace has a quota.
+	QuotaRequests []*NamedAmount `protobuf:"bytes,3,rep,name=quota_requests,json=quotaRequests,proto3" json:"quota_requests,omitempty"`
+	// For the plugin tdm: how many tasks of the job stay at least, a number or a part such as `50%` (annotation `volcano.sh/jdb-min-available`).
+	// Empty: not stated.
+	DisruptionMinAvailable string `protobuf:"bytes,4,opt,name=disruption_min_available,json=disruptionMinAvailable,proto3" json:"disruption_min_available,omitempty"`
+	// For the plugin tdm: how many are evicted at most (annotation `volcano.sh/jdb-max-unavailable`). Empty: not stated.
+	DisruptionMaxUnavailable string `protobuf:"bytes,5,opt,name=disruption_max_unavailable,json=disruptionMaxUnavailable,proto3" json:"disruption_max_unavailable,omitempty"`
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
+}
+
+func (x *JobDetail) Reset() {
+	*x = JobDetail{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobDetail) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobDetail) ProtoMessage() {}
+
+func (x *JobDetail) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobDetail.ProtoReflect.Descriptor instead.
+func (*JobDetail) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *JobDetail) GetPreemptable() bool {
+	if x != nil && x.Preemptable != nil {
+		return *x.Preemptable
+	}
+	return false
+}
+
+func (x *JobDetail) GetWaitingLimit() int64 {
+	if x != nil && x.WaitingLimit != nil {
+		return *x.WaitingLimit
+	}
+	return 0
+}
+
+func (x *JobDetail) GetQuotaRequests() []*NamedAmount {
+	if x != nil {
+		return x.QuotaRequests
+	}
+	return nil
+}
+
+func (x *JobDetail) GetDisruptionMinAvailable() string {
+	if x != nil {
+		return x.DisruptionMinAvailable
+	}
+	return ""
+}
+
+func (x *JobDetail) GetDisruptionMaxUnavailable() string {
+	if x != nil {
+		return x.DisruptionMaxUnavailable
+	}
+	return ""
+}
+
 // TaskGroup is a role within a job: one request, shared by its replicas. (Volcano's Job YAML calls this a "task"; here a task is one pod,
 // as in Volcano's scheduler.) A group without tasks, or without a request, is valid.
 type TaskGroup struct {
@@ -2176,14 +2608,16 @@ type TaskGroup struct {
 	// Placement constraints of its tasks that this snapshot does not express. Answers about placement list them. Each at most once.
 	UnjudgedConstraints []PlacementConstraint `protobuf:"varint,7,rep,packed,name=unjudged_constraints,json=unjudgedConstraints,proto3,enum=apportion.v1.PlacementConstraint" json:"unjudged_constraints,omitempty"`
 	// The class of its tasks in `Snapshot.pods`. 0: none.
-	PodClass      uint32 `protobuf:"varint,8,opt,name=pod_class,json=podClass,proto3" json:"pod_class,omitempty"`
+	PodClass uint32 `protobuf:"varint,8,opt,name=pod_class,json=podClass,proto3" json:"pod_class,omitempty"`
+	// What the containers of its tasks leave open in their requests. Absent: nothing.
+	Unstated      *Unstated `protobuf:"bytes,9,opt,name=unstated,proto3" json:"unstated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskGroup) Reset() {
 	*x = TaskGroup{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2629,7 @@ func (x *TaskGroup) String() string {
 func (*TaskGroup) ProtoMessage() {}
 
 func (x *TaskGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[18]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2642,7 @@ func (x *TaskGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskGroup.ProtoReflect.Descriptor instead.
 func (*TaskGroup) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TaskGroup) GetRole() string {
@@ -2267,6 +2701,69 @@ func (x *TaskGroup) GetPodClass() uint32 {
 	return 0
 }
 
+func (x *TaskGroup) GetUnstated() *Unstated {
+	if x != nil {
+		return x.Unstated
+	}
+	return nil
+}
+
+// Unstated counts the containers of a task that name no amount of a resource. They count as 100 thousandths of a core and 200 MiB each in
+// scores of nodes.
+type Unstated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Containers that name no cpu, at most 65,535.
+	Cpu uint32 `protobuf:"varint,1,opt,name=cpu,proto3" json:"cpu,omitempty"`
+	// Containers that name no memory, at most 65,535.
+	Memory        uint32 `protobuf:"varint,2,opt,name=memory,proto3" json:"memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unstated) Reset() {
+	*x = Unstated{}
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unstated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unstated) ProtoMessage() {}
+
+func (x *Unstated) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unstated.ProtoReflect.Descriptor instead.
+func (*Unstated) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Unstated) GetCpu() uint32 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
+func (x *Unstated) GetMemory() uint32 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
 // TaskCount is a number of equal tasks.
 type TaskCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2282,7 +2779,7 @@ type TaskCount struct {
 
 func (x *TaskCount) Reset() {
 	*x = TaskCount{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2791,7 @@ func (x *TaskCount) String() string {
 func (*TaskCount) ProtoMessage() {}
 
 func (x *TaskCount) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[19]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2804,7 @@ func (x *TaskCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCount.ProtoReflect.Descriptor instead.
 func (*TaskCount) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TaskCount) GetStatus() TaskStatus {
@@ -2356,7 +2853,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2865,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[20]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2878,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Task) GetUid() string {
@@ -2462,14 +2959,26 @@ type TaskDetail struct {
 	// The last report of its scheduler about it (Kubernetes: reason and message of the condition PodScheduled). Does not affect decisions.
 	Condition string `protobuf:"bytes,9,opt,name=condition,proto3" json:"condition,omitempty"`
 	// The class of the task in `Snapshot.pods`, which replaces its group's. 0: its group's.
-	PodClass      uint32 `protobuf:"varint,10,opt,name=pod_class,json=podClass,proto3" json:"pod_class,omitempty"`
+	PodClass uint32 `protobuf:"varint,10,opt,name=pod_class,json=podClass,proto3" json:"pod_class,omitempty"`
+	// Name of the node on which room is being made for the task (Kubernetes: `status.nominatedNodeName`). Empty, or of no node: none.
+	NominatedNode string `protobuf:"bytes,11,opt,name=nominated_node,json=nominatedNode,proto3" json:"nominated_node,omitempty"`
+	// The task has nobody evicted (Kubernetes: `preemptionPolicy: Never`).
+	NeverPreempts bool `protobuf:"varint,12,opt,name=never_preempts,json=neverPreempts,proto3" json:"never_preempts,omitempty"`
+	// The zone of revocable nodes that the task may use, for the plugin tdm (Volcano's annotation `volcano.sh/revocable-zone`). Empty: none.
+	RevocableZone string `protobuf:"bytes,13,opt,name=revocable_zone,json=revocableZone,proto3" json:"revocable_zone,omitempty"`
+	// The task has no labels, so that no budget selects it: the plugin pdb never names it as a victim.
+	Unlabelled bool `protobuf:"varint,14,opt,name=unlabelled,proto3" json:"unlabelled,omitempty"`
+	// The disruption budgets in the job's namespace that select the task. Absent: none.
+	DisruptionBudgets *DisruptionBudgetNames `protobuf:"bytes,15,opt,name=disruption_budgets,json=disruptionBudgets,proto3" json:"disruption_budgets,omitempty"`
+	// What its containers leave open in their requests, which replaces its group's. Absent: its group's.
+	Unstated      *Unstated `protobuf:"bytes,16,opt,name=unstated,proto3" json:"unstated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskDetail) Reset() {
 	*x = TaskDetail{}
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[21]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2990,7 @@ func (x *TaskDetail) String() string {
 func (*TaskDetail) ProtoMessage() {}
 
 func (x *TaskDetail) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_snapshot_proto_msgTypes[21]
+	mi := &file_apportion_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +3003,7 @@ func (x *TaskDetail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDetail.ProtoReflect.Descriptor instead.
 func (*TaskDetail) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TaskDetail) GetPreemptable() bool {
@@ -2567,11 +3076,53 @@ func (x *TaskDetail) GetPodClass() uint32 {
 	return 0
 }
 
+func (x *TaskDetail) GetNominatedNode() string {
+	if x != nil {
+		return x.NominatedNode
+	}
+	return ""
+}
+
+func (x *TaskDetail) GetNeverPreempts() bool {
+	if x != nil {
+		return x.NeverPreempts
+	}
+	return false
+}
+
+func (x *TaskDetail) GetRevocableZone() string {
+	if x != nil {
+		return x.RevocableZone
+	}
+	return ""
+}
+
+func (x *TaskDetail) GetUnlabelled() bool {
+	if x != nil {
+		return x.Unlabelled
+	}
+	return false
+}
+
+func (x *TaskDetail) GetDisruptionBudgets() *DisruptionBudgetNames {
+	if x != nil {
+		return x.DisruptionBudgets
+	}
+	return nil
+}
+
+func (x *TaskDetail) GetUnstated() *Unstated {
+	if x != nil {
+		return x.Unstated
+	}
+	return nil
+}
+
 var File_apportion_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\"\xc7\x03\n" +
+	"\x1bapportion/v1/snapshot.proto\x12\fapportion.v1\x1a\x18apportion/v1/kueue.proto\x1a\x17apportion/v1/pods.proto\x1a\x1bapportion/v1/resource.proto\"\xcc\x04\n" +
 	"\bSnapshot\x12\x13\n" +
 	"\x05as_of\x18\x01 \x01(\x03R\x04asOf\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x1e\n" +
@@ -2585,7 +3136,23 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\tnode_sets\x18\b \x03(\v2\x15.apportion.v1.NodeSetR\bnodeSets\x122\n" +
 	"\tleft_outs\x18\x14 \x03(\v2\x15.apportion.v1.LeftOutR\bleftOuts\x12,\n" +
 	"\x06memory\x18\x15 \x01(\v2\x14.apportion.v1.MemoryR\x06memory\x12*\n" +
-	"\x04pods\x18\x16 \x01(\v2\x16.apportion.v1.PodRulesR\x04pods\"\x9c\x01\n" +
+	"\x04pods\x18\x16 \x01(\v2\x16.apportion.v1.PodRulesR\x04pods\x12M\n" +
+	"\x12disruption_budgets\x18\x17 \x03(\v2\x1e.apportion.v1.DisruptionBudgetR\x11disruptionBudgets\x124\n" +
+	"\x06quotas\x18\x18 \x03(\v2\x1c.apportion.v1.NamespaceQuotaR\x06quotas\"u\n" +
+	"\x10DisruptionBudget\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
+	"\x13disruptions_allowed\x18\x03 \x01(\x05R\x12disruptionsAllowed\"-\n" +
+	"\x15DisruptionBudgetNames\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\xbe\x01\n" +
+	"\x0eNamespaceQuota\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12<\n" +
+	"\fhard_amounts\x18\x03 \x03(\v2\x19.apportion.v1.NamedAmountR\vhardAmounts\x12<\n" +
+	"\fused_amounts\x18\x04 \x03(\v2\x19.apportion.v1.NamedAmountR\vusedAmounts\"9\n" +
+	"\vNamedAmount\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06amount\x18\x02 \x01(\x01R\x06amount\"\x9c\x01\n" +
 	"\x06Memory\x12#\n" +
 	"\repoch_seconds\x18\x01 \x01(\x03R\fepochSeconds\x12(\n" +
 	"\x10half_life_epochs\x18\x02 \x01(\rR\x0ehalfLifeEpochs\x12\x14\n" +
@@ -2604,7 +3171,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x03job\x18\x05 \x01(\tR\x03job\x12\x1c\n" +
 	"\tscheduler\x18\x06 \x01(\tR\tscheduler\x12\x12\n" +
 	"\x04kind\x18\a \x01(\tR\x04kind\x12\x16\n" +
-	"\x06detail\x18\b \x01(\tR\x06detail\"\xf8\x01\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\"\xb8\x02\n" +
 	"\aNodeSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
@@ -2614,13 +3181,18 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"exclusions\x12)\n" +
 	"\x10tolerates_cordon\x18\x05 \x01(\bR\x0ftoleratesCordon\x12\x14\n" +
 	"\x05fixed\x18\x06 \x01(\bR\x05fixed\x121\n" +
-	"\x06flavor\x18\a \x01(\v2\x19.apportion.v1.KueueFlavorR\x06flavor\"l\n" +
+	"\x06flavor\x18\a \x01(\v2\x19.apportion.v1.KueueFlavorR\x06flavor\x12>\n" +
+	"\vpreferences\x18\b \x03(\v2\x1c.apportion.v1.NodePreferenceR\vpreferences\"d\n" +
+	"\x0eNodePreference\x12 \n" +
+	"\vuntolerated\x18\x01 \x01(\rR\vuntolerated\x12\x1a\n" +
+	"\baffinity\x18\x02 \x01(\x05R\baffinity\x12\x14\n" +
+	"\x05nodes\x18\x03 \x03(\rR\x05nodes\"l\n" +
 	"\rNodeExclusion\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x14\n" +
 	"\x05nodes\x18\x02 \x03(\rR\x05nodes\x12\x12\n" +
 	"\x04firm\x18\x03 \x01(\bR\x04firm\x12\x1d\n" +
 	"\n" +
-	"other_role\x18\x04 \x01(\bR\totherRole\"\x9d\x03\n" +
+	"other_role\x18\x04 \x01(\bR\totherRole\"\xc4\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\vallocatable\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\vallocatable\x12<\n" +
@@ -2631,7 +3203,9 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"other_pods\x18\a \x03(\rR\totherPods\x12!\n" +
 	"\fleaving_pods\x18\b \x03(\rR\vleavingPods\x12A\n" +
-	"\freservations\x18\t \x03(\v2\x1d.apportion.v1.NodeReservationR\freservationsB\b\n" +
+	"\freservations\x18\t \x03(\v2\x1d.apportion.v1.NodeReservationR\freservations\x12%\n" +
+	"\x0erevocable_zone\x18\n" +
+	" \x01(\tR\rrevocableZoneB\b\n" +
 	"\x06_group\"\xbf\x01\n" +
 	"\x0fNodeReservation\x12&\n" +
 	"\x0fstart_unix_nano\x18\x01 \x01(\x03R\rstartUnixNano\x12\"\n" +
@@ -2692,7 +3266,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\x05limit\"B\n" +
 	"\x12FairShareHierarchy\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
-	"\aweights\x18\x02 \x01(\tR\aweights\"\xba\x04\n" +
+	"\aweights\x18\x02 \x01(\tR\aweights\"\xeb\x04\n" +
 	"\x03Job\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
@@ -2711,7 +3285,16 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x0fend_is_deadline\x18\r \x01(\bR\rendIsDeadline\x12\x14\n" +
 	"\x05owner\x18\x0e \x01(\tR\x05owner\x121\n" +
 	"\x05kueue\x18\x0f \x01(\v2\x1b.apportion.v1.KueueWorkloadR\x05kueue\x12)\n" +
-	"\x10expected_runtime\x18\x10 \x01(\x03R\x0fexpectedRuntime\"\xf6\x02\n" +
+	"\x10expected_runtime\x18\x10 \x01(\x03R\x0fexpectedRuntime\x12/\n" +
+	"\x06detail\x18\x11 \x01(\v2\x17.apportion.v1.JobDetailR\x06detail\"\xb8\x02\n" +
+	"\tJobDetail\x12%\n" +
+	"\vpreemptable\x18\x01 \x01(\bH\x00R\vpreemptable\x88\x01\x01\x12(\n" +
+	"\rwaiting_limit\x18\x02 \x01(\x03H\x01R\fwaitingLimit\x88\x01\x01\x12@\n" +
+	"\x0equota_requests\x18\x03 \x03(\v2\x19.apportion.v1.NamedAmountR\rquotaRequests\x128\n" +
+	"\x18disruption_min_available\x18\x04 \x01(\tR\x16disruptionMinAvailable\x12<\n" +
+	"\x1adisruption_max_unavailable\x18\x05 \x01(\tR\x18disruptionMaxUnavailableB\x0e\n" +
+	"\f_preemptableB\x10\n" +
+	"\x0e_waiting_limit\"\xaa\x03\n" +
 	"\tTaskGroup\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x120\n" +
 	"\arequest\x18\x02 \x01(\v2\x16.apportion.v1.ResourceR\arequest\x12(\n" +
@@ -2720,8 +3303,12 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06counts\x18\x05 \x03(\v2\x17.apportion.v1.TaskCountR\x06counts\x12\x19\n" +
 	"\bnode_set\x18\x06 \x01(\tR\anodeSet\x12T\n" +
 	"\x14unjudged_constraints\x18\a \x03(\x0e2!.apportion.v1.PlacementConstraintR\x13unjudgedConstraints\x12\x1b\n" +
-	"\tpod_class\x18\b \x01(\rR\bpodClassB\x10\n" +
-	"\x0e_min_available\"\x7f\n" +
+	"\tpod_class\x18\b \x01(\rR\bpodClass\x122\n" +
+	"\bunstated\x18\t \x01(\v2\x16.apportion.v1.UnstatedR\bunstatedB\x10\n" +
+	"\x0e_min_available\"4\n" +
+	"\bUnstated\x12\x10\n" +
+	"\x03cpu\x18\x01 \x01(\rR\x03cpu\x12\x16\n" +
+	"\x06memory\x18\x02 \x01(\rR\x06memory\"\x7f\n" +
 	"\tTaskCount\x120\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x18.apportion.v1.TaskStatusR\x06status\x12*\n" +
 	"\x04gate\x18\x02 \x01(\x0e2\x16.apportion.v1.TaskGateR\x04gate\x12\x14\n" +
@@ -2738,7 +3325,7 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x06detail\x18\b \x01(\v2\x18.apportion.v1.TaskDetailR\x06detailB\a\n" +
 	"\x05_nodeB\v\n" +
 	"\t_priorityB\b\n" +
-	"\x06_index\"\xde\x03\n" +
+	"\x06_index\"\xfb\x05\n" +
 	"\n" +
 	"TaskDetail\x12%\n" +
 	"\vpreemptable\x18\x01 \x01(\bH\x00R\vpreemptable\x88\x01\x01\x12*\n" +
@@ -2751,7 +3338,15 @@ const file_apportion_v1_snapshot_proto_rawDesc = "" +
 	"\x14unjudged_constraints\x18\b \x03(\x0e2!.apportion.v1.PlacementConstraintR\x13unjudgedConstraints\x12\x1c\n" +
 	"\tcondition\x18\t \x01(\tR\tcondition\x12\x1b\n" +
 	"\tpod_class\x18\n" +
-	" \x01(\rR\bpodClassB\x0e\n" +
+	" \x01(\rR\bpodClass\x12%\n" +
+	"\x0enominated_node\x18\v \x01(\tR\rnominatedNode\x12%\n" +
+	"\x0enever_preempts\x18\f \x01(\bR\rneverPreempts\x12%\n" +
+	"\x0erevocable_zone\x18\r \x01(\tR\rrevocableZone\x12\x1e\n" +
+	"\n" +
+	"unlabelled\x18\x0e \x01(\bR\n" +
+	"unlabelled\x12R\n" +
+	"\x12disruption_budgets\x18\x0f \x01(\v2#.apportion.v1.DisruptionBudgetNamesR\x11disruptionBudgets\x122\n" +
+	"\bunstated\x18\x10 \x01(\v2\x16.apportion.v1.UnstatedR\bunstatedB\x0e\n" +
 	"\f_preemptableB\x10\n" +
 	"\x0e_schedule_timeB\v\n" +
 	"\t_cooldown*\xe6\x01\n" +
@@ -2829,104 +3424,121 @@ func file_apportion_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_apportion_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_apportion_v1_snapshot_proto_goTypes = []any{
-	(LeftOutCause)(0),          // 0: apportion.v1.LeftOutCause
-	(UnschedulableCause)(0),    // 1: apportion.v1.UnschedulableCause
-	(QueueState)(0),            // 2: apportion.v1.QueueState
-	(BudgetKind)(0),            // 3: apportion.v1.BudgetKind
-	(JobPhase)(0),              // 4: apportion.v1.JobPhase
-	(PlacementConstraint)(0),   // 5: apportion.v1.PlacementConstraint
-	(TaskStatus)(0),            // 6: apportion.v1.TaskStatus
-	(TaskGate)(0),              // 7: apportion.v1.TaskGate
-	(*Snapshot)(nil),           // 8: apportion.v1.Snapshot
-	(*Memory)(nil),             // 9: apportion.v1.Memory
-	(*Usage)(nil),              // 10: apportion.v1.Usage
-	(*LeftOut)(nil),            // 11: apportion.v1.LeftOut
-	(*NodeSet)(nil),            // 12: apportion.v1.NodeSet
-	(*NodeExclusion)(nil),      // 13: apportion.v1.NodeExclusion
-	(*Node)(nil),               // 14: apportion.v1.Node
-	(*NodeReservation)(nil),    // 15: apportion.v1.NodeReservation
-	(*NodeUnschedulable)(nil),  // 16: apportion.v1.NodeUnschedulable
-	(*Queue)(nil),              // 17: apportion.v1.Queue
-	(*Budget)(nil),             // 18: apportion.v1.Budget
-	(*OwnerUsage)(nil),         // 19: apportion.v1.OwnerUsage
-	(*NodeGroupAffinity)(nil),  // 20: apportion.v1.NodeGroupAffinity
-	(*NodeGroupTerms)(nil),     // 21: apportion.v1.NodeGroupTerms
-	(*NodeGroupLimits)(nil),    // 22: apportion.v1.NodeGroupLimits
-	(*NodeGroupLimit)(nil),     // 23: apportion.v1.NodeGroupLimit
-	(*FairShareHierarchy)(nil), // 24: apportion.v1.FairShareHierarchy
-	(*Job)(nil),                // 25: apportion.v1.Job
-	(*TaskGroup)(nil),          // 26: apportion.v1.TaskGroup
-	(*TaskCount)(nil),          // 27: apportion.v1.TaskCount
-	(*Task)(nil),               // 28: apportion.v1.Task
-	(*TaskDetail)(nil),         // 29: apportion.v1.TaskDetail
-	(*Resource)(nil),           // 30: apportion.v1.Resource
-	(*PodRules)(nil),           // 31: apportion.v1.PodRules
-	(*KueueFlavor)(nil),        // 32: apportion.v1.KueueFlavor
-	(*KueueQueue)(nil),         // 33: apportion.v1.KueueQueue
-	(*KueueWorkload)(nil),      // 34: apportion.v1.KueueWorkload
+	(LeftOutCause)(0),             // 0: apportion.v1.LeftOutCause
+	(UnschedulableCause)(0),       // 1: apportion.v1.UnschedulableCause
+	(QueueState)(0),               // 2: apportion.v1.QueueState
+	(BudgetKind)(0),               // 3: apportion.v1.BudgetKind
+	(JobPhase)(0),                 // 4: apportion.v1.JobPhase
+	(PlacementConstraint)(0),      // 5: apportion.v1.PlacementConstraint
+	(TaskStatus)(0),               // 6: apportion.v1.TaskStatus
+	(TaskGate)(0),                 // 7: apportion.v1.TaskGate
+	(*Snapshot)(nil),              // 8: apportion.v1.Snapshot
+	(*DisruptionBudget)(nil),      // 9: apportion.v1.DisruptionBudget
+	(*DisruptionBudgetNames)(nil), // 10: apportion.v1.DisruptionBudgetNames
+	(*NamespaceQuota)(nil),        // 11: apportion.v1.NamespaceQuota
+	(*NamedAmount)(nil),           // 12: apportion.v1.NamedAmount
+	(*Memory)(nil),                // 13: apportion.v1.Memory
+	(*Usage)(nil),                 // 14: apportion.v1.Usage
+	(*LeftOut)(nil),               // 15: apportion.v1.LeftOut
+	(*NodeSet)(nil),               // 16: apportion.v1.NodeSet
+	(*NodePreference)(nil),        // 17: apportion.v1.NodePreference
+	(*NodeExclusion)(nil),         // 18: apportion.v1.NodeExclusion
+	(*Node)(nil),                  // 19: apportion.v1.Node
+	(*NodeReservation)(nil),       // 20: apportion.v1.NodeReservation
+	(*NodeUnschedulable)(nil),     // 21: apportion.v1.NodeUnschedulable
+	(*Queue)(nil),                 // 22: apportion.v1.Queue
+	(*Budget)(nil),                // 23: apportion.v1.Budget
+	(*OwnerUsage)(nil),            // 24: apportion.v1.OwnerUsage
+	(*NodeGroupAffinity)(nil),     // 25: apportion.v1.NodeGroupAffinity
+	(*NodeGroupTerms)(nil),        // 26: apportion.v1.NodeGroupTerms
+	(*NodeGroupLimits)(nil),       // 27: apportion.v1.NodeGroupLimits
+	(*NodeGroupLimit)(nil),        // 28: apportion.v1.NodeGroupLimit
+	(*FairShareHierarchy)(nil),    // 29: apportion.v1.FairShareHierarchy
+	(*Job)(nil),                   // 30: apportion.v1.Job
+	(*JobDetail)(nil),             // 31: apportion.v1.JobDetail
+	(*TaskGroup)(nil),             // 32: apportion.v1.TaskGroup
+	(*Unstated)(nil),              // 33: apportion.v1.Unstated
+	(*TaskCount)(nil),             // 34: apportion.v1.TaskCount
+	(*Task)(nil),                  // 35: apportion.v1.Task
+	(*TaskDetail)(nil),            // 36: apportion.v1.TaskDetail
+	(*Resource)(nil),              // 37: apportion.v1.Resource
+	(*PodRules)(nil),              // 38: apportion.v1.PodRules
+	(*KueueFlavor)(nil),           // 39: apportion.v1.KueueFlavor
+	(*KueueQueue)(nil),            // 40: apportion.v1.KueueQueue
+	(*KueueWorkload)(nil),         // 41: apportion.v1.KueueWorkload
 }
 var file_apportion_v1_snapshot_proto_depIdxs = []int32{
-	14, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
-	17, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
-	25, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
-	30, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
-	12, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
-	11, // 5: apportion.v1.Snapshot.left_outs:type_name -> apportion.v1.LeftOut
-	9,  // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
-	31, // 7: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
-	10, // 8: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
-	0,  // 9: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
-	13, // 10: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
-	32, // 11: apportion.v1.NodeSet.flavor:type_name -> apportion.v1.KueueFlavor
-	30, // 12: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
-	30, // 13: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
-	16, // 14: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
-	15, // 15: apportion.v1.Node.reservations:type_name -> apportion.v1.NodeReservation
-	30, // 16: apportion.v1.NodeReservation.request:type_name -> apportion.v1.Resource
-	1,  // 17: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
-	2,  // 18: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
-	30, // 19: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
-	30, // 20: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
-	30, // 21: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
-	20, // 22: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
-	24, // 23: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
-	10, // 24: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
-	18, // 25: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
-	19, // 26: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
-	33, // 27: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
-	10, // 28: apportion.v1.Queue.entitled:type_name -> apportion.v1.Usage
-	22, // 29: apportion.v1.Queue.node_group_limits:type_name -> apportion.v1.NodeGroupLimits
-	10, // 30: apportion.v1.Queue.reserved:type_name -> apportion.v1.Usage
-	3,  // 31: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
-	10, // 32: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
-	10, // 33: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
-	10, // 34: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
-	21, // 35: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
-	21, // 36: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
-	23, // 37: apportion.v1.NodeGroupLimits.groups:type_name -> apportion.v1.NodeGroupLimit
-	30, // 38: apportion.v1.NodeGroupLimit.limit:type_name -> apportion.v1.Resource
-	4,  // 39: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
-	30, // 40: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
-	26, // 41: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
-	34, // 42: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
-	30, // 43: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
-	28, // 44: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
-	27, // 45: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
-	5,  // 46: apportion.v1.TaskGroup.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
-	6,  // 47: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
-	7,  // 48: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
-	6,  // 49: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
-	29, // 50: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
-	7,  // 51: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
-	30, // 52: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
-	5,  // 53: apportion.v1.TaskDetail.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	19, // 0: apportion.v1.Snapshot.nodes:type_name -> apportion.v1.Node
+	22, // 1: apportion.v1.Snapshot.queues:type_name -> apportion.v1.Queue
+	30, // 2: apportion.v1.Snapshot.jobs:type_name -> apportion.v1.Job
+	37, // 3: apportion.v1.Snapshot.total:type_name -> apportion.v1.Resource
+	16, // 4: apportion.v1.Snapshot.node_sets:type_name -> apportion.v1.NodeSet
+	15, // 5: apportion.v1.Snapshot.left_outs:type_name -> apportion.v1.LeftOut
+	13, // 6: apportion.v1.Snapshot.memory:type_name -> apportion.v1.Memory
+	38, // 7: apportion.v1.Snapshot.pods:type_name -> apportion.v1.PodRules
+	9,  // 8: apportion.v1.Snapshot.disruption_budgets:type_name -> apportion.v1.DisruptionBudget
+	11, // 9: apportion.v1.Snapshot.quotas:type_name -> apportion.v1.NamespaceQuota
+	12, // 10: apportion.v1.NamespaceQuota.hard_amounts:type_name -> apportion.v1.NamedAmount
+	12, // 11: apportion.v1.NamespaceQuota.used_amounts:type_name -> apportion.v1.NamedAmount
+	14, // 12: apportion.v1.Memory.offered:type_name -> apportion.v1.Usage
+	0,  // 13: apportion.v1.LeftOut.cause:type_name -> apportion.v1.LeftOutCause
+	18, // 14: apportion.v1.NodeSet.exclusions:type_name -> apportion.v1.NodeExclusion
+	39, // 15: apportion.v1.NodeSet.flavor:type_name -> apportion.v1.KueueFlavor
+	17, // 16: apportion.v1.NodeSet.preferences:type_name -> apportion.v1.NodePreference
+	37, // 17: apportion.v1.Node.allocatable:type_name -> apportion.v1.Resource
+	37, // 18: apportion.v1.Node.used_by_others:type_name -> apportion.v1.Resource
+	21, // 19: apportion.v1.Node.unschedulable:type_name -> apportion.v1.NodeUnschedulable
+	20, // 20: apportion.v1.Node.reservations:type_name -> apportion.v1.NodeReservation
+	37, // 21: apportion.v1.NodeReservation.request:type_name -> apportion.v1.Resource
+	1,  // 22: apportion.v1.NodeUnschedulable.cause:type_name -> apportion.v1.UnschedulableCause
+	2,  // 23: apportion.v1.Queue.state:type_name -> apportion.v1.QueueState
+	37, // 24: apportion.v1.Queue.capability:type_name -> apportion.v1.Resource
+	37, // 25: apportion.v1.Queue.guarantee:type_name -> apportion.v1.Resource
+	37, // 26: apportion.v1.Queue.deserved:type_name -> apportion.v1.Resource
+	25, // 27: apportion.v1.Queue.node_group_affinity:type_name -> apportion.v1.NodeGroupAffinity
+	29, // 28: apportion.v1.Queue.fair_share_hierarchy:type_name -> apportion.v1.FairShareHierarchy
+	14, // 29: apportion.v1.Queue.usage:type_name -> apportion.v1.Usage
+	23, // 30: apportion.v1.Queue.budget:type_name -> apportion.v1.Budget
+	24, // 31: apportion.v1.Queue.owners:type_name -> apportion.v1.OwnerUsage
+	40, // 32: apportion.v1.Queue.kueue:type_name -> apportion.v1.KueueQueue
+	14, // 33: apportion.v1.Queue.entitled:type_name -> apportion.v1.Usage
+	27, // 34: apportion.v1.Queue.node_group_limits:type_name -> apportion.v1.NodeGroupLimits
+	14, // 35: apportion.v1.Queue.reserved:type_name -> apportion.v1.Usage
+	3,  // 36: apportion.v1.Budget.kind:type_name -> apportion.v1.BudgetKind
+	14, // 37: apportion.v1.Budget.amount:type_name -> apportion.v1.Usage
+	14, // 38: apportion.v1.Budget.spent:type_name -> apportion.v1.Usage
+	14, // 39: apportion.v1.OwnerUsage.usage:type_name -> apportion.v1.Usage
+	26, // 40: apportion.v1.NodeGroupAffinity.affinity:type_name -> apportion.v1.NodeGroupTerms
+	26, // 41: apportion.v1.NodeGroupAffinity.anti_affinity:type_name -> apportion.v1.NodeGroupTerms
+	28, // 42: apportion.v1.NodeGroupLimits.groups:type_name -> apportion.v1.NodeGroupLimit
+	37, // 43: apportion.v1.NodeGroupLimit.limit:type_name -> apportion.v1.Resource
+	4,  // 44: apportion.v1.Job.phase:type_name -> apportion.v1.JobPhase
+	37, // 45: apportion.v1.Job.min_resources:type_name -> apportion.v1.Resource
+	32, // 46: apportion.v1.Job.groups:type_name -> apportion.v1.TaskGroup
+	41, // 47: apportion.v1.Job.kueue:type_name -> apportion.v1.KueueWorkload
+	31, // 48: apportion.v1.Job.detail:type_name -> apportion.v1.JobDetail
+	12, // 49: apportion.v1.JobDetail.quota_requests:type_name -> apportion.v1.NamedAmount
+	37, // 50: apportion.v1.TaskGroup.request:type_name -> apportion.v1.Resource
+	35, // 51: apportion.v1.TaskGroup.tasks:type_name -> apportion.v1.Task
+	34, // 52: apportion.v1.TaskGroup.counts:type_name -> apportion.v1.TaskCount
+	5,  // 53: apportion.v1.TaskGroup.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
+	33, // 54: apportion.v1.TaskGroup.unstated:type_name -> apportion.v1.Unstated
+	6,  // 55: apportion.v1.TaskCount.status:type_name -> apportion.v1.TaskStatus
+	7,  // 56: apportion.v1.TaskCount.gate:type_name -> apportion.v1.TaskGate
+	6,  // 57: apportion.v1.Task.status:type_name -> apportion.v1.TaskStatus
+	36, // 58: apportion.v1.Task.detail:type_name -> apportion.v1.TaskDetail
+	7,  // 59: apportion.v1.TaskDetail.gate:type_name -> apportion.v1.TaskGate
+	37, // 60: apportion.v1.TaskDetail.request:type_name -> apportion.v1.Resource
+	5,  // 61: apportion.v1.TaskDetail.unjudged_constraints:type_name -> apportion.v1.PlacementConstraint
+	10, // 62: apportion.v1.TaskDetail.disruption_budgets:type_name -> apportion.v1.DisruptionBudgetNames
+	33, // 63: apportion.v1.TaskDetail.unstated:type_name -> apportion.v1.Unstated
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_snapshot_proto_init() }
@@ -2937,19 +3549,20 @@ func file_apportion_v1_snapshot_proto_init() {
 	file_apportion_v1_kueue_proto_init()
 	file_apportion_v1_pods_proto_init()
 	file_apportion_v1_resource_proto_init()
-	file_apportion_v1_snapshot_proto_msgTypes[6].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[9].OneofWrappers = []any{}
 	file_apportion_v1_snapshot_proto_msgTypes[11].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[18].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[20].OneofWrappers = []any{}
-	file_apportion_v1_snapshot_proto_msgTypes[21].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[14].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[16].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[23].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[24].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[27].OneofWrappers = []any{}
+	file_apportion_v1_snapshot_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_snapshot_proto_rawDesc), len(file_apportion_v1_snapshot_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   22,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
