@@ -26,6 +26,7 @@ func (s *Session) Evictable(claimants []model.TaskID, limit int) (*Evictable, er
 	if e.plans != nil {
 		e.plans.begin()
 	}
+	reclaims, preempts := s.Reclaim().Runs(nil), s.Preempt().Runs(nil)
 	for _, j := range s.view.Present() {
 		q := s.view.Jobs.At(j).Queue
 		e.jobs[q] = append(e.jobs[q], j)
@@ -36,13 +37,18 @@ func (s *Session) Evictable(claimants []model.TaskID, limit int) (*Evictable, er
 			found.Left = append(found.Left, group.tasks...)
 			continue
 		}
-		if err := e.reclaimBy(group); err != nil {
-			return nil, err
+		if reclaims {
+			if err := e.reclaimBy(group); err != nil {
+				return nil, err
+			}
 		}
 		for k, t := range group.tasks {
 			if i+k > 0 && e.considered >= limit {
 				found.Left = append(found.Left, group.tasks[k:]...)
 				break
+			}
+			if !preempts {
+				continue
 			}
 			if err := e.preemptBy(t); err != nil {
 				return nil, err

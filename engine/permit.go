@@ -135,10 +135,17 @@ func (j Job) EnqueueVote(why *policy.Reasons) policy.Vote {
 }
 
 // Enqueue does what Volcano's enqueue action does: only a pending job is considered, a job without minimum resources enters without a
-// check, and an admitted job is then in phase Inqueue. It reports whether the job was admitted.
+// check, and an admitted job is then in phase Inqueue. Without that action every job enters, and nobody books it. It reports whether the
+// job was admitted.
 func (j Job) Enqueue(why *policy.Reasons) bool {
 	if !j.pending(why) {
 		return false
+	}
+	if !j.s.policy.Acts(ActionEnqueue) {
+		// Volcano's allocate lets every job in (pkg/scheduler/actions/allocate/allocate.go, pickUpQueuesAndJobs).
+		why.Add(Missing(ActionEnqueue))
+		j.s.view.SetPhase(j.id, model.PhaseInqueue)
+		return true
 	}
 	if j.s.view.Jobs.At(j.id).MinResources.Absent() {
 		why.Add(policy.Because("", policy.NoMinResources, model.None))

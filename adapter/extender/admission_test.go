@@ -100,7 +100,7 @@ func TestAJobThatVolcanoAdmitsIsBookedOnce(t *testing.T) {
 			minimums: rapid.SliceOfN(rapid.IntRange(0, 9), 1, 20).Draw(rt, "minimums"),
 		}
 		tells := rapid.Bool().Draw(rt, "Volcano tells who is admitted")
-		b := newBridge(t, "tiers: [{plugins: [{name: overcommit}]}]")
+		b := newBridge(t, "actions: allocate\ntiers: [{plugins: [{name: overcommit}]}]")
 		b.asked("onSessionOpen", w.push(rt))
 		booked := 0
 		for i, minimum := range w.minimums {

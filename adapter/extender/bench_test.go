@@ -17,7 +17,7 @@ import (
 )
 
 // benchConf is the configuration of the benchmarks.
-const benchConf = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]}, {plugins: [{name: drf}, {name: proportion}, {name: binpack}]}]"
+const benchConf = "actions: allocate\ntiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}]}, {plugins: [{name: drf}, {name: proportion}, {name: binpack}]}]"
 
 // listen serves a bridge on loopback and returns the URL of its scheduler and a client with Volcano's default timeout.
 func listen(tb testing.TB, h http.Handler) (string, *http.Client) {

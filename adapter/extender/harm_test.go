@@ -96,8 +96,8 @@ func TestNoAnswerAboutVictimsHarmsVolcano(t *testing.T) {
 	r := readRecording(t, "mixed-tiers-1025.json.gz")
 	claimant, evictees := offers(t, r)
 	for name, conf := range map[string]string{
-		"native": r.NativeConf, "no opinion": "tiers: [{plugins: [{name: binpack}]}]", "priority": "tiers: [{plugins: [{name: priority}, {name: drf}]}]",
-		"everybody": "tiers: [{plugins: [{name: conformance}]}]",
+		"native": r.NativeConf, "no opinion": "actions: allocate\ntiers: [{plugins: [{name: binpack}]}]", "priority": "actions: allocate\ntiers: [{plugins: [{name: priority}, {name: drf}]}]",
+		"everybody": "actions: allocate\ntiers: [{plugins: [{name: conformance}]}]",
 	} {
 		b := newBridge(t, conf)
 		b.asked("onSessionOpen", r.Exchanges[0].sent(t))
@@ -126,7 +126,7 @@ func TestNoAnswerAboutVictimsHarmsVolcano(t *testing.T) {
 
 // Volcano's preempt action asks about every node, and sends null for one without a candidate.
 func TestAQuestionWithoutCandidatesIsNoAbstention(t *testing.T) {
-	b := newBridge(t, "tiers: [{plugins: [{name: gang}, {name: conformance}]}]")
+	b := newBridge(t, "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: conformance}]}]")
 	for _, verb := range []string{"preemptable", "reclaimable"} {
 		for _, body := range []string{
 			`{"evictor":{"UID":"t3"},"evictees":null}`, `{"evictor":{"UID":"t3"},"evictees":[]}`, `{"evictor":{"UID":"t3"}}`,
@@ -144,7 +144,7 @@ func TestAQuestionWithoutCandidatesIsNoAbstention(t *testing.T) {
 func TestManyVictimsAreCutToWhatVolcanoReads(t *testing.T) {
 	r := readRecording(t, "mixed-tiers-1025.json.gz")
 	_, evictees := offers(t, r)
-	b := newBridge(t, "tiers: [{plugins: [{name: conformance}]}]")
+	b := newBridge(t, "actions: allocate\ntiers: [{plugins: [{name: conformance}]}]")
 	var push map[string]map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(r.Exchanges[0].sent(t), &push))
 	b.asked("onSessionOpen", r.Exchanges[0].sent(t))
@@ -237,7 +237,7 @@ func FuzzBodies(f *testing.F) {
 	f.Add(uint8(0), []byte(`{"Jobs":{"a":{"UID":"a","Queue":"q","Tasks":{"t":{"UID":"t","Status":32,"NodeName":"n","Resreq":{"MilliCPU":1e308}}}}},`+
 		`"Nodes":{"n":{"Name":"n","Allocatable":{"MilliCPU":1e308,"ScalarResources":{"x/y":-1}},"Tasks":{"x":{"UID":"u"}}}},"Queues":{"q":{"Name":"q"}}}`))
 	whole := r.Exchanges[0].sent(f)
-	b := newBridge(f, "tiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: cdp}]}, "+
+	b := newBridge(f, "actions: allocate\ntiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: cdp}]}, "+
 		"{plugins: [{name: drf}, {name: capacity, enableHierarchy: true}, {name: nodegroup}, {name: binpack}, {name: overcommit}]}]")
 	f.Fuzz(func(t *testing.T, v uint8, body []byte) {
 		b.t = t

@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const proportionConf = "tiers: [{plugins: [{name: gang}]}, {plugins: [{name: proportion}]}]"
+const proportionConf = "actions: allocate\ntiers: [{plugins: [{name: gang}]}, {plugins: [{name: proportion}]}]"
 
 // full is a push of a cluster whose only queue is overused once full is true: one node of 10 cpu, one queue, one job that runs on it.
 func cluster(running int) []byte {

@@ -231,7 +231,7 @@ func (b *bridge) counts(name string) map[string]float64 {
 
 func TestARecordedCycleRunsThroughWithoutAFault(t *testing.T) {
 	r := readRecording(t, "cycle-proportion-1024.json.gz")
-	b := newBridge(t, "tiers: [{plugins: [{name: gang}]}, {plugins: [{name: proportion}, {name: binpack}]}]")
+	b := newBridge(t, "actions: allocate\ntiers: [{plugins: [{name: gang}]}, {plugins: [{name: proportion}, {name: binpack}]}]")
 	for i := range r.Exchanges {
 		e := &r.Exchanges[i]
 		b.asked(e.Verb, e.sent(t))

@@ -60,7 +60,7 @@ func posted(t *testing.T, url string, body []byte) (int, string) {
 func TestServeAnswersVolcano(t *testing.T) {
 	dir := t.TempDir()
 	conf, users := filepath.Join(dir, "volcano-scheduler.conf"), filepath.Join(dir, "users")
-	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\n"), 0o600))
+	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\nactions: enqueue, allocate, backfill, preempt, reclaim\n"), 0o600))
 	// The password is "word".
 	require.NoError(t, os.WriteFile(users, []byte("volcano:98c1eb4ee93476743763878fcb96a25fbc9a175074d64004779ecb5242f645e6\n"), 0o600))
 	ctx, stop := context.WithCancel(t.Context())
@@ -94,7 +94,7 @@ func TestServeAnswersVolcano(t *testing.T) {
 func TestWhatVolcanoWasAnsweredIsLoggedAndDecidedAgain(t *testing.T) {
 	dir := t.TempDir()
 	conf, users := filepath.Join(dir, "volcano-scheduler.conf"), filepath.Join(dir, "users")
-	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: gang\n  - name: proportion\n"), 0o600))
+	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: gang\n  - name: proportion\nactions: enqueue, allocate, backfill, preempt, reclaim\n"), 0o600))
 	require.NoError(t, os.WriteFile(users, []byte("volcano:98c1eb4ee93476743763878fcb96a25fbc9a175074d64004779ecb5242f645e6\n"), 0o600))
 	decisions, store := filepath.Join(dir, "decisions.jsonl"), filepath.Join(dir, "kept")
 	ctx, stop := context.WithCancel(t.Context())
@@ -224,7 +224,7 @@ func TestVolcanoIsHeldToTheServersLimitsAndAnsweredWhileItDrains(t *testing.T) {
 
 func TestServeRefusesToAnswerVolcanoHalfConfigured(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "volcano-scheduler.conf")
-	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\n"), 0o600))
+	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\nactions: enqueue, allocate, backfill, preempt, reclaim\n"), 0o600))
 	for says, flags := range map[string][]string{
 		"extender.schedulers: requires extender.listen":           {"--extender-schedulers", "/a=house"},
 		"extender.schedulers: at least one scheduler is required": {"--extender-listen", "127.0.0.1:0"},

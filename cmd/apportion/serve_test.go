@@ -50,7 +50,7 @@ func (b *lockedBuffer) find(t *testing.T, pattern string) string {
 
 func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 	conf := filepath.Join(t.TempDir(), "volcano-scheduler.conf")
-	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\n"), 0o600))
+	require.NoError(t, os.WriteFile(conf, []byte("tiers:\n- plugins:\n  - name: proportion\nactions: enqueue, allocate, backfill, preempt, reclaim\n"), 0o600))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	log := &lockedBuffer{}

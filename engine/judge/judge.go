@@ -132,6 +132,8 @@ func (g *Judge) Check(j model.JobID, w *engine.Need) (*Judgement, error) {
 		case !admitted:
 			d.Find(CheckAdmission, Failed, why.List...)
 			return nil
+		case len(why.List) > 0 && why.List[0].Code == policy.NoAction:
+			d.Find(CheckAdmission, Passed, why.List...)
 		case g.View().Jobs.At(j).MinResources.Absent():
 			d.Find(CheckAdmission, Passed, policy.Because("", policy.NoMinResources, model.None))
 		default:
@@ -197,7 +199,10 @@ func (g *Judge) after(d *Judgement, w *engine.Need, creates bool) error {
 
 // Placement asks whether the waiting tasks of a job may be placed.
 func (g *Judge) Placement(d *Judgement, w *engine.Need) error {
-	if g.queue(d); g.Brief && d.Failed() != nil {
+	if g.starts(d, w) {
+		g.queue(d)
+	}
+	if g.Brief && d.Failed() != nil {
 		return nil
 	}
 	o := place.OptionsOf(g.Host, w)
@@ -261,6 +266,18 @@ func withGated(w *engine.Need, reasons []policy.Reason) []policy.Reason {
 	gated := policy.Because("", policy.TasksGated, model.None)
 	gated.Have, gated.Need = float64(w.Gated), float64(len(w.Tasks)+w.Counted)
 	return append(reasons, gated)
+}
+
+// starts reports whether the cycle has the actions that give the needed tasks their nodes; without them no queue is served.
+func (g *Judge) starts(d *Judgement, w *engine.Need) bool {
+	p := g.Policy()
+	for _, t := range w.Needed {
+		if action := g.Starts(t); !p.Acts(action) {
+			d.Find(CheckQueue, Failed, engine.Missing(action))
+			return false
+		}
+	}
+	return true
 }
 
 // queue asks whether the job's queue is served, once for all jobs of the queue that are admitted already.

@@ -217,6 +217,8 @@ func (p *planner) find(w *engine.Need) (*Miss, error) {
 	switch {
 	case against != nil && (against.Check == judge.CheckAdmission || against.Check == judge.CheckTasks):
 		return p.refuse(against.Check, against.Reasons)
+	case against != nil && len(against.Reasons) > 0 && against.Reasons[0].Code == policy.NoAction:
+		return p.refuse(against.Check, against.Reasons)
 	case len(w.Tasks) == 0 && w.Counted == 0:
 		return p.refuse(judge.CheckTasks, nil)
 	case d.Blind && (against.Outcome != judge.Failed || p.question.Means != PlaceOnly):
@@ -310,8 +312,15 @@ func (p *planner) permitMeans() {
 		p.refuseEviction(why.List)
 		return
 	}
-	p.preempt = means != ByReclaim
+	p.preempt = means != ByReclaim && p.Preempt().Runs(&why)
+	if why.Len() > 0 {
+		p.refuseEviction(why.List)
+	}
 	if means == ByPreempt {
+		return
+	}
+	if !p.Reclaim().Runs(&why) {
+		p.refuseEviction(why.List)
 		return
 	}
 	if !p.Reclaim().Asks(p.question.Job, &why) {

@@ -28,6 +28,7 @@ const (
 	Overused                  Code = 9
 	JobNotPending             Code = 10
 	NoMinResources            Code = 11
+	NoAction                  Code = 12
 	NotEnoughTasks            Code = 20
 	NotEnoughTasksOfRole      Code = 21
 	NotReady                  Code = 22

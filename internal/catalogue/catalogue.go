@@ -269,6 +269,10 @@ func Preset(name string) (*apportionv1.Policy, bool) {
 			}
 			out.Tiers = append(out.Tiers, tier)
 		}
+		if name == Installed {
+			cycle := &apportionv1.VolcanoCycle{Actions: []string{engine.ActionEnqueue, engine.ActionAllocate, engine.ActionBackfill}}
+			out.Cycle = &apportionv1.Policy_Volcano{Volcano: cycle}
+		}
 		return out, true
 	}
 	return nil, false

@@ -45,6 +45,13 @@ var clauses = map[apportionv1.CauseCode]func(facts) string{
 	},
 	apportionv1.CauseCode_CAUSE_CODE_JOB_NOT_PENDING:  plain("the job is not pending"),
 	apportionv1.CauseCode_CAUSE_CODE_NO_MIN_RESOURCES: plain("the job names no minimum resources and enters unasked"),
+	apportionv1.CauseCode_CAUSE_CODE_NO_ACTION: func(f facts) string {
+		missing := "the configuration has no action " + f.reason.GetDetail()
+		if f.reason.GetDetail() == "enqueue" {
+			return missing + ", so that jobs enter unasked"
+		}
+		return missing
+	},
 	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS: tasks("the job has", "valid tasks", "needs"),
 	apportionv1.CauseCode_CAUSE_CODE_TASKS_GATED: func(f facts) string {
 		switch {

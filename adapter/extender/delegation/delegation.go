@@ -64,7 +64,7 @@ func New(source objects.Source, options Options) (*Forms, []*apportionv1.Warning
 	if err := options.check(); err != nil {
 		return nil, nil, err
 	}
-	policy, warnings, err := schedulerconf.Read(source)
+	policy, warnings, err := schedulerconf.ReadAll(source)
 	if err != nil {
 		return nil, nil, err
 	}

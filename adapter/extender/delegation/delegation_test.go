@@ -12,6 +12,7 @@ import (
 
 	"github.com/apportion/apportion/adapter/extender/delegation"
 	"github.com/apportion/apportion/adapter/objects"
+	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
 )
 
 var update = flag.Bool("update", false, "write the forms anew")
@@ -52,30 +53,31 @@ func TestFormsOfConfigurations(t *testing.T) {
 }
 
 func TestWhatCannotBeRewritten(t *testing.T) {
+	const refused = "\n" + schedulerconf.Instead
 	for name, c := range map[string]struct{ conf, want string }{
-		"not a configuration": {conf: "tiers: 3\n", want: "v.conf:1: tiers: not a list"},
-		"nothing":             {conf: "# nothing\n", want: "v.conf: nothing is configured"},
+		"not a configuration": {conf: "tiers: 3\nactions: allocate\n", want: "v.conf:1: tiers: not a list" + refused},
+		"nothing":             {conf: "# nothing\n", want: "v.conf:1: nothing is configured, so there are no actions" + refused},
 		"no tiers":            {conf: "actions: allocate\n", want: "v.conf: there are no tiers"},
 		"nothing to delegate": {
-			conf: "tiers:\n- plugins:\n  - name: predicates\n  - name: sla\n-\n- plugins:\n",
+			conf: "tiers:\n- plugins:\n  - name: predicates\n  - name: sla\n-\n- plugins:\nactions: allocate\n",
 			want: "v.conf: no plugin takes part in a decision that can be delegated",
 		},
 		"everything is switched off": {
-			conf: "tiers:\n- plugins:\n  - name: priority\n    enablePreemptable: false\n",
+			conf: "tiers:\n- plugins:\n  - name: priority\n    enablePreemptable: false\nactions: allocate\n",
 			want: "v.conf: no plugin takes part in a decision that can be delegated",
 		},
 		"every decision has an obstacle": {
-			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: pdb\n",
+			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: pdb\nactions: allocate\n",
 			want: "v.conf: no decision can be delegated:\n" +
 				"v.conf:4: reclaimable: pdb names victims in the same tier as plugins that Apportion implements, or between them\n" +
 				"v.conf:4: preemptable: pdb names victims in the same tier as plugins that Apportion implements, or between them",
 		},
 		"an extender": {
-			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: extender\n",
+			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: extender\nactions: allocate\n",
 			want: "v.conf:4: tiers[0].plugins[1]: an extender is already configured, and Volcano supports only one",
 		},
 		"a plugin twice": {
-			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: gang\n",
+			conf: "tiers:\n- plugins:\n  - name: gang\n  - name: gang\nactions: allocate\n",
 			want: "v.conf: 1 violation\npolicy.tiers[0].plugins[1]: plugin \"gang\" is tiers[0].plugins[0] already",
 		},
 	} {
@@ -87,7 +89,7 @@ func TestWhatCannotBeRewritten(t *testing.T) {
 }
 
 func TestWhereApportionIsMustMakeSense(t *testing.T) {
-	source := objects.Source{Name: "v.conf", Data: []byte("tiers: [{plugins: [{name: gang}]}]")}
+	source := objects.Source{Name: "v.conf", Data: []byte("actions: allocate\ntiers: [{plugins: [{name: gang}]}]")}
 	for _, o := range []delegation.Options{
 		{URL: "apportion:7173", Timeout: 1},
 		{URL: "unix:///run/apportion.sock", Timeout: 1},
@@ -118,7 +120,7 @@ func TestCapacityKeepsReclaimableBesideAnOrderThatIsNotKnown(t *testing.T) {
 		"candidates as they come":  {"proportion", "sla", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conf := "tiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: " + c.quota + "\n- plugins:\n  - name: " + c.other + "\n"
+			conf := "tiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: " + c.quota + "\n- plugins:\n  - name: " + c.other + "\nactions: allocate\n"
 			forms, _, err := delegation.New(objects.Source{Name: "v.conf", Data: []byte(conf)}, options)
 			require.NoError(t, err)
 			if c.by == "" {

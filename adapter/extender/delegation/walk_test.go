@@ -222,7 +222,7 @@ func formsOf(t require.TestingT, source objects.Source, d apportionv1.Decision) 
 		delegated = delegated || verbs[verb] == d
 	}
 	read := func(data []byte) *apportionv1.Policy {
-		p, _, err := schedulerconf.Read(objects.Source{Name: "form", Data: data})
+		p, _, err := schedulerconf.ReadAll(objects.Source{Name: "form", Data: data})
 		require.NoError(t, err)
 		return p
 	}
@@ -406,7 +406,7 @@ func someConfiguration(t *rapid.T) string {
 			}
 		}
 	}
-	return conf
+	return conf + "actions: allocate\n"
 }
 
 func TestAnyDelegatingFormDecidesAsItsOriginal(t *testing.T) {
@@ -426,7 +426,7 @@ func TestWhatIsKeptWouldDiffer(t *testing.T) {
 		"pdb": "reclaimable", "custom": "reclaimable", "capacity-and-sla": "reclaimable", "sla-and-overcommit": "jobEnqueueable", "quota-between": "jobEnqueueable",
 	} {
 		t.Run(name, func(t *testing.T) {
-			original, _, err := schedulerconf.Read(configurations(t)[name])
+			original, _, err := schedulerconf.ReadAll(configurations(t)[name])
 			require.NoError(t, err)
 			full, ours := walkOf(original, verbs[verb], false), walkOf(original, verbs[verb], true)
 			for tier := range full {

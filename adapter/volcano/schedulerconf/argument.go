@@ -94,6 +94,17 @@ func (a *arguments) warnUnread() {
 	}
 }
 
+// isArgument reports whether a key is that of an argument: those that are read here, and those with a dot or a dash, which no switch has.
+func isArgument(plugin, key string) bool {
+	switch key {
+	case "ancestorReclaimLevel":
+		return plugin == "capacity"
+	case "strict", "enablePreferredOrder":
+		return plugin == "nodegroup"
+	}
+	return strings.ContainsAny(key, ".-")
+}
+
 // into writes the arguments into the settings of a plugin. Plugins that are not named here have no arguments.
 func (a *arguments) into(p *apportionv1.Plugin) {
 	switch {

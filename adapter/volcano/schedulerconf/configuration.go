@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,18 +15,36 @@ import (
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/catalogue"
+	"github.com/apportion/apportion/internal/spelling"
 	"github.com/apportion/apportion/internal/tree"
 )
 
-// Read reads a volcano-scheduler.conf. Input that Volcano ignores (a misspelt switch, an argument of the wrong type) gives a
-// warning, input that it refuses an *Error.
+// Read reads a volcano-scheduler.conf. Input that Volcano ignores (a misspelt switch, an argument of the wrong type, a plugin that it does
+// not have) gives a warning, input that it refuses a *RefusedError, and input that only Apportion refuses an *objects.Error.
 func Read(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
-	c := configuration{doc: &objects.Document{Name: source.Name, Data: source.Data, Lines: true}}
-	policy := &apportionv1.Policy{TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO, VolcanoRelease: releaseOf(source.Release)}
+	policy, warnings, err := ReadAll(source)
+	for _, tier := range policy.GetTiers() {
+		tier.Plugins = slices.DeleteFunc(tier.GetPlugins(), func(p *apportionv1.Plugin) bool {
+			name := p.GetUndecided().GetName()
+			return p.GetUndecided() != nil && !catalogue.VolcanoHas(name)
+		})
+	}
+	return policy, warnings, err
+}
+
+// ReadAll is Read with the plugins that Volcano does not have, each in its place, as those that take part in no decision.
+func ReadAll(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
+	c := configuration{doc: &objects.Document{Name: source.Name, Data: trimmed(source.Data), Lines: true}}
+	policy := &apportionv1.Policy{
+		TierWalk: apportionv1.TierWalk_TIER_WALK_VOLCANO, VolcanoRelease: releaseOf(source.Release), Source: sourceOf(source.Name),
+	}
 	if root := c.parse(); root != nil {
+		if cycle := c.actions(root); cycle != nil {
+			policy.Cycle = cycle
+		}
 		policy.Tiers = c.tiers(root)
 	}
-	if err := c.found.Err(); err != nil {
+	if err := c.err(); err != nil {
 		return nil, nil, err
 	}
 	return policy, c.warnings.All(), nil
@@ -36,6 +55,8 @@ type configuration struct {
 	doc      *objects.Document
 	found    objects.Problems
 	warnings objects.Warnings
+	// refused says that there is a fault for which Volcano refuses the file.
+	refused bool
 	// places are the positions of plugins; nil if they are not recorded.
 	places map[*apportionv1.Plugin]*objects.Value
 }
@@ -49,17 +70,18 @@ func (c *configuration) parse() *objects.Value {
 		if tree.Packed(c.doc.Data) {
 			message = tree.FaultOfPacked
 		}
+		c.refused = true
 		c.found.AddText(c.doc, line, "%s", message)
 		return nil
 	}
 	if len(node.Content) == 0 {
-		c.warnings.Add(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, func() string { return c.doc.Name },
-			"nothing is configured: everything is permitted")
+		c.refused = true
+		c.found.AddText(c.doc, 1, "nothing is configured, so there are no actions")
 		return nil
 	}
 	root := objects.ValueOf(c.doc, node.Content[0], configurationShape, &c.found)
 	if root.Type != objects.Map {
-		c.found.Add(c.doc, root, "not a volcano-scheduler.conf")
+		c.refuse(root, "not a volcano-scheduler.conf")
 		return nil
 	}
 	if root.Field("kind") != nil {
@@ -81,9 +103,7 @@ var configurationShape = &objects.Shape{Names: true, Fields: objects.Fields{
 func (c *configuration) tiers(root *objects.Value) []*apportionv1.Tier {
 	for _, item := range root.Items {
 		switch item.Key {
-		case "actions":
-			c.is(item, objects.Text)
-		case "tiers", "metrics":
+		case "actions", "tiers", "metrics":
 		case "configurations":
 			c.ignored(item, "settings of actions have no effect on decisions")
 		default:
@@ -128,7 +148,7 @@ func (c *configuration) tier(v *objects.Value) *apportionv1.Tier {
 		}
 	}
 	if proportion != nil && hierarchical != nil {
-		c.found.Add(c.doc, hierarchical, "drf with enableHierarchy and proportion exclude each other within a tier")
+		c.refuse(hierarchical, "drf with enableHierarchy and proportion exclude each other within a tier")
 	}
 	return tier
 }
@@ -139,14 +159,10 @@ func (c *configuration) plugin(v *objects.Value) *apportionv1.Plugin {
 		return nil
 	}
 	name := v.TextOf(objects.NameField)
-	if name == "" {
-		c.found.Add(c.doc, v, "a plugin without a name")
-		return nil
-	}
 	var s switches
 	for _, item := range v.Items {
 		if item.Key != objects.NameField && item.Key != "arguments" {
-			c.flip(&s, item)
+			c.flip(&s, name, item)
 		}
 	}
 	args := &arguments{c: c, plugin: name, v: v.Field("arguments")}
@@ -171,8 +187,17 @@ func (c *configuration) settings(name string, hierarchy bool, v *objects.Value, 
 		c.found.Add(c.doc, v, "%s is a policy of Apportion, not a plugin of Volcano: use the preset %s, or write it in a policy file as %s",
 			name, name, written(preset))
 	}
-	if !ok {
+	switch {
+	case ok:
+	case name == "":
+		c.warn(apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED, v, "a plugin without a name, which Volcano leaves out")
+	case !catalogue.VolcanoHas(name):
+		like := spelling.Suggestion(strings.ToLower(name), catalogue.VolcanoPlugins())
+		c.warn(apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED, v, "Volcano has no plugin %s and leaves it out%s", name, like)
+	default:
 		c.warn(apportionv1.WarningCode_WARNING_CODE_PLUGIN_UNDECIDED, v, "plugin %s takes part in no decision of Apportion", name)
+	}
+	if !ok {
 		return &apportionv1.Plugin{Plugin: &apportionv1.Plugin_Undecided{Undecided: &apportionv1.Undecided{Name: name}}}
 	}
 	args.into(plugin)
@@ -223,9 +248,13 @@ var decisionOf = map[string]apportionv1.Decision{
 }
 
 // flip reads a flag of a plugin. All except enableHierarchy are on by default.
-func (c *configuration) flip(s *switches, v *objects.Value) {
+func (c *configuration) flip(s *switches, plugin string, v *objects.Value) {
 	decision, known := decisionOf[v.Key]
 	hierarchy := v.Key == "enableHierarchy"
+	if !known && !hierarchy && isArgument(plugin, v.Key) {
+		c.ignored(v, "without effect here: it is an argument: indent it below arguments")
+		return
+	}
 	if !known && !hierarchy {
 		c.ignored(v, "Volcano has no such switch%s", c.similar(v.Key))
 		return
@@ -235,7 +264,7 @@ func (c *configuration) flip(s *switches, v *objects.Value) {
 	}
 	on, ok := v.Truth()
 	if !ok {
-		c.found.Add(c.doc, v, "neither true nor false%s", objects.Shown(v))
+		c.refuse(v, "neither true nor false%s", objects.Shown(v))
 		return
 	}
 	if hierarchy {
@@ -276,7 +305,7 @@ func (c *configuration) is(v *objects.Value, want objects.Type) bool {
 		return true
 	}
 	names := map[objects.Type]string{objects.Text: "a text", objects.List: "a list", objects.Map: "a map"}
-	c.found.Add(c.doc, v, "not %s", names[want])
+	c.refuse(v, "not %s", names[want])
 	return false
 }
 

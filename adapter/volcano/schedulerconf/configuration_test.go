@@ -19,7 +19,7 @@ func readConf(t *testing.T, conf string) (*apportionv1.Policy, []string) {
 }
 
 // plugins is a configuration with one tier of these plugins, from line 3 on.
-func plugins(lines string) string { return "tiers:\n- plugins:\n" + lines }
+func plugins(lines string) string { return "tiers:\n- plugins:\n" + lines + "actions: allocate\n" }
 
 func TestVolcanosDefaultConfiguration(t *testing.T) {
 	policy, warned := readConf(t, `
@@ -37,7 +37,7 @@ tiers:
   - name: nodeorder
 `)
 	requireMessage(t, `{
-		"tierWalk": "TIER_WALK_VOLCANO",
+		"source": "volcano.conf", "volcano": {"actions": ["enqueue", "allocate", "backfill"]}, "tierWalk": "TIER_WALK_VOLCANO",
 		"tiers": [
 			{"plugins": [{"priority": {}}, {"gang": {}}, {"conformance": {}}]},
 			{"plugins": [
@@ -116,7 +116,7 @@ func TestSettingsOfPlugins(t *testing.T) {
 		},
 		"overcommit, indented as in Volcano's own examples, where it has no effect": {
 			conf: "  - name: overcommit\n    arguments:\n    overcommit-factor: 1.0\n", want: `{"overcommit": {}}`,
-			warned: []string{`volcano.conf:5: tiers[0].plugins[0].overcommit-factor: Volcano has no such switch`},
+			warned: []string{`volcano.conf:5: tiers[0].plugins[0].overcommit-factor: without effect here: it is an argument: indent it below arguments`},
 		},
 		"binpack": {
 			conf: `  - name: binpack
@@ -180,6 +180,22 @@ func TestEachSwitchDisablesItsDecision(t *testing.T) {
 	}
 }
 
+func TestActionsAreReadAsVolcanoDoes(t *testing.T) {
+	policy, warned := readConf(t, "  \n  actions: \"allocate,preempt , enqueue,allocate\"\n")
+	require.Equal(t, []string{"allocate", "preempt", "enqueue", "allocate"}, policy.GetVolcano().GetActions())
+	require.Len(t, warned, 1)
+	require.True(t, strings.HasPrefix(warned[0], "volcano.conf:2: "), "the spaces before the first line are cut: %s", warned[0])
+}
+
+func TestPluginsThatVolcanoDoesNotHaveAreLeftOut(t *testing.T) {
+	policy, warned := readConf(t, plugins("  - name: Gang\n  - name: priority\n  - enableJobOrder: false\n"))
+	requireMessage(t, `{"plugins": [{"priority": {}}]}`, policy.Tiers[0])
+	require.Equal(t, []string{
+		`volcano.conf:3: tiers[0].plugins[0]: Volcano has no plugin Gang and leaves it out; did you mean "gang"?`,
+		"volcano.conf:5: tiers[0].plugins[2]: a plugin without a name, which Volcano leaves out",
+	}, warned)
+}
+
 func TestWhatVolcanoIgnoresIsAWarning(t *testing.T) {
 	policy, warned := readConf(t, `actions: "enqueue"
 configurations:
@@ -199,7 +215,7 @@ tiers:
 }
 
 func TestAConfigurationWithoutTiersPermitsEverything(t *testing.T) {
-	for _, conf := range []string{"", "# nothing\n", "actions: allocate\n", "tiers:\n"} {
+	for _, conf := range []string{"actions: allocate\n", "actions: allocate\ntiers:\n"} {
 		policy, warned := readConf(t, conf)
 		require.Empty(t, policy.Tiers, conf)
 		require.Equal(t, apportionv1.TierWalk_TIER_WALK_VOLCANO, policy.TierWalk)
@@ -209,7 +225,21 @@ func TestAConfigurationWithoutTiersPermitsEverything(t *testing.T) {
 }
 
 func TestConfigurationsThatVolcanoRefuses(t *testing.T) {
-	for name, c := range map[string]struct{ conf, want string }{
+	const all = "enqueue, allocate, backfill, preempt, reclaim, gangpreempt, gangreclaim, shuffle"
+	for name, c := range map[string]struct {
+		conf, want string
+		// own says that only Apportion refuses it.
+		own bool
+	}{
+		"nothing":                  {conf: "# nothing\n", want: "volcano.conf:1: nothing is configured, so there are no actions"},
+		"no actions":               {conf: "tiers: []\n", want: "volcano.conf:1: there are no actions; known ones are " + all},
+		"an empty list of actions": {conf: "actions: \"\"\n", want: "volcano.conf:1: actions: there are no actions; known ones are " + all},
+		"a comma too many": {conf: "actions: enqueue,,allocate,\n", want: "volcano.conf:1: actions: an action without a name: a comma too many\n" +
+			"volcano.conf:1: actions: an action without a name: a comma too many"},
+		"semicolons":            {conf: "actions: enqueue; allocate\n", want: `volcano.conf:1: actions: there is no action "enqueue; allocate"; there are ` + all},
+		"an unknown action":     {conf: "actions: enqueue, reclaims\n", want: `volcano.conf:1: actions: there is no action "reclaims"; did you mean "reclaim"? There are ` + all},
+		"an action in capitals": {conf: "actions: Enqueue\n", want: `volcano.conf:1: actions: there is no action "Enqueue"; did you mean "enqueue"? There are ` + all},
+		"indented as a whole":   {conf: "  actions: \"allocate\"\n  tiers: []\n", want: "volcano.conf:1: not YAML: did not find expected key"},
 		"hierarchical drf beside proportion in a tier": {
 			conf: plugins("  - name: proportion\n  - name: drf\n    enableHierarchy: true\n"),
 			want: "volcano.conf:4: tiers[0].plugins[1]: drf with enableHierarchy and proportion exclude each other within a tier",
@@ -217,8 +247,7 @@ func TestConfigurationsThatVolcanoRefuses(t *testing.T) {
 		"all that is wrong": {
 			conf: "actions: [allocate]\ntiers:\n- plugins:\n  - enableJobOrder: true\n  - gang\n  - name: gang\n    enableJobReady: \"false\"\n" +
 				"    arguments: 3\n- plugins: {}\n- 3\n- plugins:\n  - name: overcommit\n    arguments: {overcommit-factor: .nan}\n",
-			want: `volcano.conf:1: actions: not a text
-volcano.conf:4: tiers[0].plugins[0]: a plugin without a name
+			want: `volcano.conf:1: actions: not a text; write actions: "enqueue, allocate, backfill"
 volcano.conf:5: tiers[0].plugins[1]: not a map
 volcano.conf:7: tiers[0].plugins[2].enableJobReady: neither true nor false: "false"
 volcano.conf:8: tiers[0].plugins[2].arguments: not a map
@@ -226,19 +255,20 @@ volcano.conf:9: tiers[1].plugins: not a list
 volcano.conf:10: tiers[2]: not a map
 volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
 		},
-		"a list of tiers that is none": {conf: "tiers: 3\n", want: "volcano.conf:1: tiers: not a list"},
+		"a list of tiers that is none": {conf: "tiers: 3\nactions: allocate\n", want: "volcano.conf:1: tiers: not a list"},
 		"a text":                       {conf: "hello\n", want: "volcano.conf:1: not a volcano-scheduler.conf"},
 		"fair, without which no limit of a queue would hold": {
-			conf: plugins("  - name: gang\n  - name: fair\n"),
+			own: true, conf: plugins("  - name: gang\n  - name: fair\n"),
 			want: "volcano.conf:4: tiers[0].plugins[1]: fair is a policy of Apportion, not a plugin of Volcano: use the preset fair, or write it in a " +
 				"policy file as tiers: [{plugins: [{priority: {}}, {gang: {}}, {conformance: {}}, {fair: {}}]}]",
 		},
 		"kueue": {
-			conf: plugins("  - name: kueue\n"),
+			own: true, conf: plugins("  - name: kueue\n"),
 			want: "volcano.conf:3: tiers[0].plugins[0]: kueue is a policy of Apportion, not a plugin of Volcano: use the preset kueue, or write it in " +
 				"a policy file as tiers: [{plugins: [{kueue: {}}]}]",
 		},
 		"the ConfigMap around it": {
+			own: true,
 			conf: "apiVersion: v1\nkind: ConfigMap\n",
 			want: "volcano.conf:2: kind: an object of Kubernetes; give only the text under data.volcano-scheduler.conf",
 		},
@@ -247,6 +277,9 @@ volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := Read(objects.Source{Name: "volcano.conf", Data: []byte(c.conf)})
+			if !c.own {
+				c.want += "\n" + Instead
+			}
 			require.EqualError(t, err, c.want)
 		})
 	}

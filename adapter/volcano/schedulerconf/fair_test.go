@@ -15,7 +15,7 @@ func TestWhatOfAConfigurationFairTakesOver(t *testing.T) {
 		warned             []string
 	}{
 		{
-			"proportion in the second tier", "tiers:\n- plugins:\n  - name: priority\n  - name: gang\n- plugins:\n  - name: drf\n  - name: proportion\n",
+			"proportion in the second tier", "tiers:\n- plugins:\n  - name: priority\n  - name: gang\n- plugins:\n  - name: drf\n  - name: proportion\nactions: allocate\n",
 			`{"tierWalk": "TIER_WALK_STRICT", "tiers": [{"plugins": [{"priority": {}}, {"gang": {}}, {"fair": {"base": "FAIR_BASE_NONE", "turns": {"singleWaitSeconds": 43200}}}]}]}`,
 			[]string{
 				"volcano.conf:6: tiers[1].plugins[0]: all plugins are in one tier: in Volcano the first tier with victims decides alone, beside fair " +

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,8 @@ const (
 
 	// configurationKey is the name under which the ConfigMap holds the configuration; configurationKeys matches those that it may have.
 	configurationKey, configurationKeys = "volcano-scheduler.conf", "volcano-scheduler*.conf"
+	// deploymentSuffix ends the names of the scheduler's Deployments.
+	deploymentSuffix = "-scheduler"
 	// schedulerImage is the last part of the name of the scheduler's image.
 	schedulerImage = "vc-scheduler"
 	// maxConfigMaps is the size up to which a source is looked through for ConfigMaps. Kubernetes keeps one below 1 MiB.
@@ -163,47 +166,57 @@ type Held struct {
 	// Object names the ConfigMap, and File the source that contains it.
 	Object, File string
 
-	namespace string
-	line      int
-	preferred bool
+	namespace, name string
+	line            int
 }
 
-// InCluster returns the configuration in the ConfigMap volcano-scheduler-configmap of a cluster's objects, nil if there is none.
-// The ConfigMap of namespace volcano-system is preferred to those of other namespaces, and any to one in a background source. Several
-// equally preferred ones with different configurations are an error. Its release is that of the scheduler's Deployment in the namespace of
-// the ConfigMap, if the objects contain one. Sources that do not contain the names are not parsed.
+// Read is the function Read for the configuration; the source of the policy is the object.
+func (h *Held) Read() (*apportionv1.Policy, []*apportionv1.Warning, error) {
+	policy, warnings, err := Read(h.Source)
+	if policy != nil {
+		policy.Source = h.Object
+	}
+	return policy, warnings, err
+}
+
+// InCluster returns the configuration in a ConfigMap of a cluster's objects, nil if there is none: in one of any name that has the key
+// volcano-scheduler.conf, or in volcano-scheduler-configmap, whose key may be another. Of those of that name the one of namespace
+// volcano-system is preferred, and any to one in a background source. Several with different configurations are an error. Its release is
+// that of the scheduler's Deployment in the namespace of the ConfigMap, if the objects contain one. Sources that do not contain the names
+// are not parsed.
 func InCluster(sources []objects.Source) (*Held, error) {
 	for _, background := range []bool{false, true} {
-		var found *Held
-		var conflict error
+		var all []*Held
 		for _, source := range sources {
-			if source.Background != background {
-				continue
-			}
-			for _, h := range heldIn(source) {
-				switch {
-				case found == nil || h.preferred && !found.preferred:
-					found, conflict = h, nil
-				case h.preferred == found.preferred && !bytes.Equal(bytes.TrimSpace(h.Source.Data), bytes.TrimSpace(found.Source.Data)):
-					const format = "%s:%d: %s has another configuration than %s at %s:%d: it is unknown which of them the scheduler uses"
-					conflict = fmt.Errorf(format, h.File, h.line, h.Object, found.Object, found.File, found.line)
-				}
+			if source.Background == background {
+				all = append(all, heldIn(source)...)
 			}
 		}
-		if conflict != nil {
-			return nil, conflict
+		if slices.ContainsFunc(all, (*Held).preferred) {
+			all = slices.DeleteFunc(all, func(h *Held) bool { return h.name == ConfigMapName && !h.preferred() })
 		}
-		if found != nil {
-			found.Source.Release = releaseIn(sources, found.namespace)
-			return found, nil
+		for _, h := range all {
+			if first := all[0]; !bytes.Equal(bytes.TrimSpace(h.Source.Data), bytes.TrimSpace(first.Source.Data)) {
+				const format = "%s:%d: %s has another configuration than %s at %s:%d: it is unknown which of them the scheduler uses"
+				return nil, fmt.Errorf(format, h.File, h.line, h.Object, first.Object, first.File, first.line)
+			}
+		}
+		if len(all) > 0 {
+			all[0].Source.Release = releaseIn(sources, all[0].namespace)
+			return all[0], nil
 		}
 	}
 	return nil, nil //nolint:nilnil // Most clusters' dumps hold no ConfigMap, which is no error.
 }
 
-// mayHold reports whether a text may contain the ConfigMap. Both words are sought because a pod of the scheduler contains the name too.
+// preferred reports whether the ConfigMap is that of Volcano's own manifests.
+func (h *Held) preferred() bool { return h.name == ConfigMapName && h.namespace == SystemNamespace }
+
+// mayHold reports whether a text may contain a ConfigMap with a configuration. Two words are sought because a pod of the scheduler contains
+// the names too.
 func mayHold(data []byte) bool {
-	return bytes.Contains(data, []byte(ConfigMapName)) && bytes.Contains(data, []byte(ConfigMap.Kind))
+	named := bytes.Contains(data, []byte(ConfigMapName)) || bytes.Contains(data, []byte(configurationKey))
+	return named && bytes.Contains(data, []byte(ConfigMap.Kind))
 }
 
 // heldIn returns the configurations in a source.
@@ -239,24 +252,25 @@ func eachNode(d *objects.Document, visit func(*yaml.Node)) {
 // heldBy returns the configurations in an object: one, unless no name of several is the usual one.
 func heldBy(d *objects.Document, object *yaml.Node) (held []*Held) {
 	about := member(object, objects.MetadataField)
-	if textIn(object, objects.KindField) != ConfigMap.Kind || textIn(about, objects.NameField) != ConfigMapName {
+	if textIn(object, objects.KindField) != ConfigMap.Kind {
 		return nil
 	}
-	namespace := textIn(about, "namespace")
+	namespace, name := textIn(about, "namespace"), textIn(about, objects.NameField)
 	data := member(object, "data")
 	if data == nil || data.Kind != yaml.MappingNode {
 		return nil
 	}
 	for i := 0; i+1 < len(data.Content); i += 2 {
 		key, value := data.Content[i].Value, data.Content[i+1]
-		if ok, err := path.Match(configurationKeys, key); !ok || err != nil || value.Kind != yaml.ScalarNode {
+		ok, err := path.Match(configurationKeys, key)
+		if !ok || err != nil || value.Kind != yaml.ScalarNode || name != ConfigMapName && key != configurationKey {
 			continue
 		}
 		value.Line += d.First
 		h := &Held{
 			Source:    embedded(objects.Source{Name: d.Name}, value, key),
-			namespace: namespace, line: value.Line, preferred: namespace == SystemNamespace,
-			Object: ConfigMap.Kind + " " + (&objects.Metadata{Namespace: namespace, Name: ConfigMapName}).Full(), File: d.Name,
+			namespace: namespace, name: name, line: value.Line,
+			Object: ConfigMap.Kind + " " + (&objects.Metadata{Namespace: namespace, Name: name}).Full(), File: d.Name,
 		}
 		if key == configurationKey {
 			return []*Held{h}
@@ -317,10 +331,11 @@ func releaseIn(sources []objects.Source, namespace string) (tag string) {
 	return tag
 }
 
-// isDeployment reports whether an object is the Deployment of Volcano's scheduler, in some namespace.
+// isDeployment reports whether an object may be the Deployment of Volcano's scheduler, in some namespace: Helm puts the name of its release
+// in front.
 func isDeployment(object *yaml.Node) bool {
 	name := textIn(member(object, objects.MetadataField), objects.NameField)
-	return textIn(object, objects.KindField) == Deployment.Kind && name == DeploymentName
+	return textIn(object, objects.KindField) == Deployment.Kind && strings.HasSuffix(name, deploymentSuffix)
 }
 
 // imageRelease returns the tag of the scheduler's image in a Deployment, empty if there is none or it is no release.

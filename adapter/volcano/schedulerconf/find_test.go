@@ -24,11 +24,11 @@ func TestAConfigurationIsFoundAsItIsAndInAConfigMap(t *testing.T) {
 		"a ConfigMap": {inConfigMap(smallConf), "f:8"},
 		"a list of ConfigMaps": {
 			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  data: {ca.crt: x}\n- apiVersion: v1\n  kind: ConfigMap\n  data:\n" +
-				"    volcano-scheduler.conf: |\n      tiers:\n      - plugins:\n        - name: gang\n          enableJobRedy: true\n", "f:14",
+				"    volcano-scheduler.conf: |\n      tiers:\n      - plugins:\n        - name: gang\n          enableJobRedy: true\n      actions: allocate\n", "f:14",
 		},
 		"ConfigMaps behind each other": {"kind: ConfigMap\n---\n" + inConfigMap(smallConf), "f:10"},
 		"JSON": {
-			`{"kind": "ConfigMap", "data": {"volcano-scheduler.conf": "tiers:\n- plugins:\n  - name: gang\n    enableJobRedy: true\n"}}`,
+			`{"kind": "ConfigMap", "data": {"volcano-scheduler.conf": "tiers:\n- plugins:\n  - name: gang\n    enableJobRedy: true\nactions: allocate\n"}}`,
 			"f: volcano-scheduler.conf:4",
 		},
 	} {

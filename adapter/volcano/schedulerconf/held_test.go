@@ -40,7 +40,8 @@ func TestTheConfigurationIsFoundAmongOtherObjects(t *testing.T) {
 	for name, c := range map[string]struct{ data, object, place string }{
 		"a list":                 {listed(queue, schedulerPod, heldMap("volcano-system", configurationKey, smallConf)), inSystem, "f:20"},
 		"a stream":               {queue + "---\n" + heldMap("volcano-system", configurationKey, smallConf), inSystem, "f:12"},
-		"a list with anchors":    {"items:\n- &a\n  kind: ConfigMap\n  metadata: {name: volcano-scheduler-configmap}\n  data:\n    volcano-scheduler.conf: |\n      tiers:\n      - plugins:\n        - name: gang\n          enableJobRedy: true\n", "ConfigMap volcano-scheduler-configmap", "f:10"},
+		"a list with anchors":    {"items:\n- &a\n  kind: ConfigMap\n  metadata: {name: volcano-scheduler-configmap}\n  data:\n    volcano-scheduler.conf: |\n      tiers:\n      - plugins:\n        - name: gang\n          enableJobRedy: true\n      actions: allocate\n", "ConfigMap volcano-scheduler-configmap", "f:10"},
+		"a Helm release":         {strings.Replace(heldMap("b", configurationKey, smallConf), ConfigMapName, "batch-scheduler-configmap", 1), "ConfigMap b/batch-scheduler-configmap", "f:8"},
 		"another key":            {heldMap("a", "volcano-scheduler-ci.conf", smallConf), "ConfigMap a/volcano-scheduler-configmap", "f:8"},
 		"the system's namespace": {heldMap("a", configurationKey, otherConf) + "---\n" + heldMap("volcano-system", configurationKey, smallConf), inSystem, "f:17"},
 		"a list in JSON":         {`{"items": [{"kind": "Queue"}, ` + inJSON("volcano-system") + `]}`, inSystem, "f: volcano-scheduler.conf:5"},
@@ -64,14 +65,14 @@ func TestTheConfigurationIsFoundAmongOtherObjects(t *testing.T) {
 
 func TestAClusterWithoutTheConfigMapHoldsNoConfiguration(t *testing.T) {
 	for name, data := range map[string]string{
-		"nothing":             "",
-		"broken YAML":         "kind: ConfigMap\nname: volcano-scheduler-configmap [\n: {",
-		"broken JSON":         `{"kind": "ConfigMap", "name": "volcano-scheduler-configmap", [`,
-		"another name":        strings.Replace(inConfigMap(smallConf), ConfigMapName, "mine", 1),
-		"another key":         heldMap("a", "controller.conf", smallConf),
-		"the scheduler's pod": listed(schedulerPod),
-		"no data":             "kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\n",
-		"data of other types": "kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\ndata: {volcano-scheduler.conf: [1]}\n",
+		"nothing":              "",
+		"broken YAML":          "kind: ConfigMap\nname: volcano-scheduler-configmap [\n: {",
+		"broken JSON":          `{"kind": "ConfigMap", "name": "volcano-scheduler-configmap", [`,
+		"another name and key": strings.Replace(heldMap("a", "volcano-scheduler-ci.conf", smallConf), ConfigMapName, "mine", 1),
+		"another key":          heldMap("a", "controller.conf", smallConf),
+		"the scheduler's pod":  listed(schedulerPod),
+		"no data":              "kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\n",
+		"data of other types":  "kind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap}\ndata: {volcano-scheduler.conf: [1]}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			held, err := InCluster([]objects.Source{{Name: "f", Data: []byte(data)}})
@@ -88,6 +89,12 @@ func TestSeveralConfigurationsAreRefusedUnlessTheyAreEqualOrOneIsPreferred(t *te
 	_, err := InCluster([]objects.Source{source("f", "a", smallConf), source("g", "b", otherConf)})
 	require.EqualError(t, err, "g:3: ConfigMap b/volcano-scheduler-configmap has another configuration than "+
 		"ConfigMap a/volcano-scheduler-configmap at f:3: it is unknown which of them the scheduler uses")
+
+	other := source("g", "volcano-system", otherConf)
+	other.Data = []byte(strings.Replace(string(other.Data), ConfigMapName, "mine", 1))
+	_, err = InCluster([]objects.Source{source("f", "volcano-system", smallConf), other})
+	require.EqualError(t, err, "g:3: ConfigMap volcano-system/mine has another configuration than "+
+		"ConfigMap volcano-system/volcano-scheduler-configmap at f:3: it is unknown which of them the scheduler uses")
 
 	held, err := InCluster([]objects.Source{source("f", "a", smallConf), source("g", "b", otherConf), source("h", "volcano-system", smallConf)})
 	require.NoError(t, err)

@@ -33,5 +33,7 @@ tiers:
 	require.NoError(t, err)
 	preset, ok := client.Preset("volcano")
 	require.True(t, ok)
+	require.Equal(t, "volcano-scheduler.conf", policy.Source)
+	policy.Source = ""
 	require.True(t, proto.Equal(preset, policy), "%v\n%v", preset, policy)
 }

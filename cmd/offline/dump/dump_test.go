@@ -19,7 +19,7 @@ func read(sources ...objects.Source) (*dump.Dump, error) {
 func source(name, text string) objects.Source { return objects.Source{Name: name, Data: []byte(text)} }
 
 func TestAConfigurationBesideTheObjectsGivesThePolicy(t *testing.T) {
-	d, err := read(source("q.yaml", queue), source("v.conf", "tiers:\n- plugins:\n  - name: capacity\n"))
+	d, err := read(source("q.yaml", queue), source("v.conf", "tiers:\n- plugins:\n  - name: capacity\nactions: enqueue, allocate, backfill, preempt, reclaim\n"))
 	require.NoError(t, err)
 	require.NotNil(t, d.Policy.GetTiers()[0].GetPlugins()[0].GetCapacity())
 	require.True(t, d.Patchable())

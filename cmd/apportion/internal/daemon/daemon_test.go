@@ -178,7 +178,7 @@ const (
 func TestPoliciesAreTakenOverWhenTheirFilesChangeAllOrNothing(t *testing.T) {
 	p := at(t, "policies: {a: a.yaml, b: volcano-scheduler.conf}\n")
 	p.write("a.yaml", proportion)
-	p.write("volcano-scheduler.conf", "tiers:\n- plugins:\n  - name: capacity\n")
+	p.write("volcano-scheduler.conf", "tiers:\n- plugins:\n  - name: capacity\nactions: enqueue, allocate, backfill, preempt, reclaim\n")
 	p.start()
 	conn, ctx := p.dial(nil), t.Context()
 	first, err := ask(ctx, conn, "a", "")
@@ -198,7 +198,7 @@ func TestPoliciesAreTakenOverWhenTheirFilesChangeAllOrNothing(t *testing.T) {
 	require.Equal(t, "1", p.metric(`apportion_config_reloads_total{result="success"}`))
 
 	// One is faulty, the other good: neither is taken over.
-	p.write("volcano-scheduler.conf", "tiers:\n- plugins:\n  - name: proportion\n")
+	p.write("volcano-scheduler.conf", "tiers:\n- plugins:\n  - name: proportion\nactions: enqueue, allocate, backfill, preempt, reclaim\n")
 	p.write("a.yaml", "tiers: [{plugins: [{capacity: {}}, {gnag: {}}]}]\n")
 	p.eventually(func() bool { return p.metric("apportion_config_last_reload_successful") == "0" })
 	require.Equal(t, second, digestOf("a"))

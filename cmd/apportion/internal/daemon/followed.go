@@ -108,7 +108,7 @@ func (d *Daemon) held(ctx context.Context) (*policy.Policy, error) {
 	if err != nil || held == nil {
 		return nil, err
 	}
-	message, warnings, err := schedulerconf.Read(held.Source)
+	message, warnings, err := held.Read()
 	if err == nil {
 		_, err = decode.Policy(message)
 	}

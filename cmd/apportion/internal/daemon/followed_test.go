@@ -39,7 +39,7 @@ func TestThePolicyOfTheFollowedClusterIsThatOfVolcanosConfigMap(t *testing.T) {
 	p := at(t, "")
 	p.write("kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
 clusters: [{name: c, cluster: {server: %q}}]}`, api.URL))
-	const conf = "tiers:\n- plugins:\n  - name: drf\n"
+	const conf = "tiers:\n- plugins:\n  - name: drf\nactions: enqueue, allocate, backfill, preempt, reclaim\n"
 	configure := func(more string) { p.configure("follow: {enabled: true, kubeconfig: kubeconfig}\n" + more) }
 	configure("")
 	require.NoError(t, p.open())
@@ -76,7 +76,7 @@ clusters: [{name: c, cluster: {server: %q}}]}`, api.URL))
 	configure("policies: {volcano: preset:fair}\n")
 	p.Reload(t.Context())
 	require.Equal(t, "priority:{}", named(), "the settings win")
-	answer.Store(&said{http.StatusOK, "tiers:\n- plugins:\n  - name: gang\n"})
+	answer.Store(&said{http.StatusOK, "tiers:\n- plugins:\n  - name: gang\nactions: enqueue, allocate, backfill, preempt, reclaim\n"})
 	p.readFollowed(t.Context())
 	require.Equal(t, "priority:{}", named())
 	configure("")

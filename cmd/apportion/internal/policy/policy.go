@@ -41,10 +41,13 @@ func (p *Policy) Origin() string {
 // Held returns the policy in the ConfigMap of Volcano's scheduler among the objects of a cluster, nil if there is none.
 func Held(sources []objects.Source) (*Policy, error) {
 	held, err := schedulerconf.InCluster(sources)
-	if held == nil || err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("%w; --policy chooses", err)
 	}
-	message, warnings, err := schedulerconf.Read(held.Source)
+	if held == nil {
+		return nil, nil //nolint:nilnil // A cluster without the ConfigMap is no error.
+	}
+	message, warnings, err := held.Read()
 	if err != nil {
 		return nil, fmt.Errorf("%s, whose policy is used unless --policy names another: %w", held.Object, err)
 	}

@@ -33,7 +33,7 @@ func pod(name, node, phase string) string {
 		"status": {"phase": "` + phase + `"}}`
 }
 
-const capacityConf = "tiers:\n- plugins:\n  - name: capacity\n"
+const capacityConf = "tiers:\n- plugins:\n  - name: capacity\nactions: enqueue, allocate, backfill, preempt, reclaim\n"
 
 // kinds names the steps by their kind.
 func kinds(steps []*apportionv1.Step) []string {

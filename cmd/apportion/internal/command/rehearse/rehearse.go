@@ -15,9 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
-	"github.com/apportion/apportion/adapter/objects"
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cli"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
@@ -218,10 +216,7 @@ func (r *rehearsing) variants(ctx context.Context) ([]*rehearsal.Variant, error)
 			}
 			render.Warnings(r.Err, question.Unprinted(loaded.Warnings, said))
 			said = append(said, loaded.Warnings...)
-			actions, err := r.actionsOf(loaded.Configuration)
-			if err != nil {
-				return nil, err
-			}
+			actions := r.actionsOf(loaded.Policy)
 			memories, err := r.memory.choices(loaded.Snapshot, loaded.Policy)
 			if err != nil {
 				return nil, err
@@ -291,25 +286,31 @@ func withQueues(ctx context.Context, s cli.Streams, f *question.InputFlags, file
 	return f.Instead(ctx, s, file, false)
 }
 
-// actionsOf returns the actions to simulate: those of the flag, or those of a volcano-scheduler.conf.
-func (r *rehearsing) actionsOf(configuration *objects.Source) ([]cycle.Action, error) {
-	names := r.actions
-	if len(names) == 0 && configuration != nil {
-		var conf struct {
-			Actions string `yaml:"actions"`
-		}
-		if err := yaml.Unmarshal(configuration.Data, &conf); err != nil {
-			return nil, fmt.Errorf("%s: %w", configuration.Name, err)
-		}
-		names = strings.Split(conf.Actions, ",")
+// actionsOf returns the actions to simulate: those of the flag, which then are the policy's, or those of the policy that have a part in the
+// simulation; nil for all of them. Where allocate lets jobs in, it does so before it places them.
+func (r *rehearsing) actionsOf(rules *apportionv1.Policy) []cycle.Action {
+	own := rules.GetVolcano()
+	if own != nil && len(r.actions) > 0 {
+		own.Actions = r.actions
 	}
-	var actions []cycle.Action
+	names := own.GetActions()
+	if len(r.actions) > 0 {
+		names = r.actions
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	actions := []cycle.Action{}
 	for _, name := range names {
-		if action := cycle.Action(strings.TrimSpace(name)); slices.Contains(cycle.All(), action) {
+		action := cycle.Action(name)
+		if own != nil && action == cycle.Allocate && !slices.Contains(names, string(cycle.Enqueue)) {
+			actions = append(actions, cycle.Enqueue)
+		}
+		if slices.Contains(cycle.All(), action) {
 			actions = append(actions, action)
 		}
 	}
-	return actions, nil
+	return actions
 }
 
 // options returns the options of all variants, and the name of the policy that determines entitlements.
