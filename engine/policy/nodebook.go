@@ -14,19 +14,26 @@ type NodeBook interface {
 	Stated(n model.NodeID) (cpu, memory float64)
 }
 
-// What Kubernetes' scores count for a pod that asks for no CPU or no memory (pkg/scheduler/util/pod_resources.go).
+// What Kubernetes' scores count for a container that asks for no CPU or no memory (pkg/scheduler/util/pod_resources.go).
 const (
 	UnstatedCPU    = 100
 	UnstatedMemory = 200 << 20
 )
 
-// Stated returns what Kubernetes' scores count of a request: a tenth of a core, and 200 MiB, stand for what it does not ask for.
-func Stated(request resource.Row) (cpu, memory float64) {
-	if cpu = request.V[resource.CPU]; cpu == 0 {
-		cpu = UnstatedCPU
+// Unstated returns how many containers of a task ask for no CPU, and how many for no memory: what is known of them, and at least one where
+// the task asks for none.
+func Unstated(request resource.Row, known model.Unstated) model.Unstated {
+	if request.V[resource.CPU] == 0 {
+		known.CPU = max(known.CPU, 1)
 	}
-	if memory = request.V[resource.Memory]; memory == 0 {
-		memory = UnstatedMemory
+	if request.V[resource.Memory] == 0 {
+		known.Memory = max(known.Memory, 1)
 	}
-	return cpu, memory
+	return known
+}
+
+// Stated returns what Kubernetes' scores count of a request: a tenth of a core, and 200 MiB, are added for each container that asks for none.
+func Stated(request resource.Row, known model.Unstated) (cpu, memory float64) {
+	open := Unstated(request, known)
+	return request.V[resource.CPU] + float64(open.CPU)*UnstatedCPU, request.V[resource.Memory] + float64(open.Memory)*UnstatedMemory
 }

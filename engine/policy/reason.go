@@ -29,6 +29,7 @@ const (
 	JobNotPending             Code = 10
 	NoMinResources            Code = 11
 	NoAction                  Code = 12
+	AboveNamespaceQuota       Code = 13
 	NotEnoughTasks            Code = 20
 	NotEnoughTasksOfRole      Code = 21
 	NotReady                  Code = 22
@@ -56,6 +57,11 @@ const (
 	NotInDecidingTier         Code = 57
 	NotACandidate             Code = 58
 	SameJob                   Code = 59
+	DisruptionBudget          Code = 60
+	Unlabelled                Code = 61
+	ClaimantPreemptable       Code = 62
+	OnRevocableNode           Code = 63
+	JobDisruption             Code = 64
 	NodeGroupMissing          Code = 70
 	NodeGroupNotInAffinity    Code = 71
 	NodeGroupAntiAffinity     Code = 72
@@ -79,6 +85,8 @@ const (
 	AboveNodeGroupLimit       Code = 90
 	NodeGroupLimitsInvalid    Code = 91
 	NodeReserved              Code = 92
+	RevocableZoneClosed       Code = 93
+	RevocableZoneForbidden    Code = 94
 	Entitled                  Code = 100
 	Borrowed                  Code = 101
 	AboveLimit                Code = 102

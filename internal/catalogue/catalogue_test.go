@@ -133,7 +133,7 @@ func TestVolcanoKnowsItsOwnPluginsOnly(t *testing.T) {
 		require.True(t, ok)
 		requireText(t, want, p)
 	}
-	for _, name := range []string{"", "undecided", "drf/hierarchical", "tdm"} {
+	for _, name := range []string{"", "undecided", "drf/hierarchical", "usage"} {
 		_, ok := catalogue.VolcanoPlugin(name, false)
 		require.False(t, ok, name)
 	}

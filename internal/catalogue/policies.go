@@ -21,9 +21,13 @@ import (
 	"github.com/apportion/apportion/engine/policy/nodegroup"
 	"github.com/apportion/apportion/engine/policy/nodeorder"
 	"github.com/apportion/apportion/engine/policy/overcommit"
+	"github.com/apportion/apportion/engine/policy/pdb"
 	"github.com/apportion/apportion/engine/policy/predicates"
 	"github.com/apportion/apportion/engine/policy/priority"
 	"github.com/apportion/apportion/engine/policy/proportion"
+	"github.com/apportion/apportion/engine/policy/quota"
+	"github.com/apportion/apportion/engine/policy/sla"
+	"github.com/apportion/apportion/engine/policy/tdm"
 	"github.com/apportion/apportion/engine/policy/undecided"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	wirekueue "github.com/apportion/apportion/internal/decode/kueue"
@@ -121,6 +125,31 @@ var Policies = []Policy{
 		Settings:  SettingsOf(readOvercommit, writeOvercommit),
 		Decisions: engine.DecisionsOf(engine.JobEnqueued),
 		Forms:     []Form{{Name: "overcommit"}},
+	},
+	{
+		Name: sla.Name, Volcano: true, Clock: true, Sums: SumsForEnqueue,
+		Settings:  SettingsOf(readSla, writeSla),
+		Decisions: engine.DecisionsOf(engine.JobOrder, engine.JobEnqueued, engine.JobPipelined),
+		Forms:     []Form{{Name: sla.Name}},
+	},
+	{
+		Name: quota.Name, Volcano: true, Sums: SumsForEnqueue,
+		Settings:  withoutSettings[*apportionv1.ResourceQuota](quota.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.JobEnqueued),
+		Forms:     []Form{{Name: quota.Name}},
+	},
+	{
+		Name: pdb.Name, Volcano: true, Sums: SumsForEnqueue,
+		Settings:  withoutSettings[*apportionv1.Pdb](pdb.Plugin{}),
+		Decisions: engine.DecisionsOf(engine.Reclaimable, engine.Preemptable, engine.Victim),
+		Forms:     []Form{{Name: pdb.Name}},
+	},
+	{
+		Name: tdm.Name, Volcano: true, Clock: true, Sums: SumsForEnqueue,
+		Settings: SettingsOf(readTdm, writeTdm),
+		Decisions: engine.DecisionsOf(engine.JobOrder, engine.JobPipelined, engine.JobStarving, engine.Preemptable, engine.Predicate,
+			engine.NodeOrder, engine.Victim),
+		Forms: []Form{{Name: tdm.Name}},
 	},
 	{
 		Name: "fair", Levels: always, Derive: DerivationOf(deriveFair),
@@ -221,14 +250,37 @@ func readNodeOrder(m *apportionv1.NodeOrder, _ Fault) nodeorder.Plugin {
 	given(m.MostRequested, &p.MostRequested)
 	given(m.BalancedResource, &p.BalancedResource)
 	given(m.TaintToleration, &p.TaintToleration)
+	given(m.NodeAffinity, &p.NodeAffinity)
 	return p
 }
 
 func writeNodeOrder(p nodeorder.Plugin) *apportionv1.NodeOrder {
 	return &apportionv1.NodeOrder{
 		LeastRequested: new(p.LeastRequested), MostRequested: new(p.MostRequested), BalancedResource: new(p.BalancedResource),
-		TaintToleration: new(p.TaintToleration),
+		TaintToleration: new(p.TaintToleration), NodeAffinity: new(p.NodeAffinity),
 	}
+}
+
+func readSla(m *apportionv1.Sla, _ Fault) sla.Plugin {
+	return sla.Plugin{WaitingTime: m.GetWaitingTime()}
+}
+
+func writeSla(p sla.Plugin) *apportionv1.Sla { return &apportionv1.Sla{WaitingTime: p.WaitingTime} }
+
+func readTdm(m *apportionv1.Tdm, _ Fault) tdm.Plugin {
+	var p tdm.Plugin
+	for _, z := range m.GetZones() {
+		p.Zones = append(p.Zones, tdm.Zone{Name: z.GetName(), Period: z.GetPeriod()})
+	}
+	return p
+}
+
+func writeTdm(p tdm.Plugin) *apportionv1.Tdm {
+	m := &apportionv1.Tdm{}
+	for _, z := range p.Zones {
+		m.Zones = append(m.Zones, &apportionv1.RevocableZone{Name: z.Name, Period: z.Period})
+	}
+	return m
 }
 
 func readOvercommit(m *apportionv1.Overcommit, fault Fault) overcommit.Plugin {

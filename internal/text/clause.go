@@ -52,6 +52,10 @@ var clauses = map[apportionv1.CauseCode]func(facts) string{
 		}
 		return missing
 	},
+	apportionv1.CauseCode_CAUSE_CODE_ABOVE_NAMESPACE_QUOTA: func(f facts) string {
+		return fmt.Sprintf("its namespace may use at most %s %s: %s used or permitted, %s more asked",
+			f.limit(), f.reason.GetDetail(), f.have(), f.need())
+	},
 	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS: tasks("the job has", "valid tasks", "needs"),
 	apportionv1.CauseCode_CAUSE_CODE_TASKS_GATED: func(f facts) string {
 		switch {
@@ -104,6 +108,21 @@ var clauses = map[apportionv1.CauseCode]func(facts) string{
 	apportionv1.CauseCode_CAUSE_CODE_NOT_A_CANDIDATE:       plain("it is being released already, or named twice"),
 	apportionv1.CauseCode_CAUSE_CODE_SAME_JOB:              plain("it belongs to the claimant's own job"),
 
+	apportionv1.CauseCode_CAUSE_CODE_DISRUPTION_BUDGET: func(f facts) string {
+		return fmt.Sprintf("disruption budget %s allows %s", f.reason.GetDetail(), more(int(f.reason.GetHave()), "eviction"))
+	},
+	apportionv1.CauseCode_CAUSE_CODE_UNLABELLED:           plain("it has no labels"),
+	apportionv1.CauseCode_CAUSE_CODE_CLAIMANT_PREEMPTABLE: plain("who may itself be evicted has nobody evicted"),
+	apportionv1.CauseCode_CAUSE_CODE_ON_REVOCABLE_NODE: func(f facts) string {
+		return "it is on a node of revocable zone " + f.reason.GetDetail()
+	},
+	apportionv1.CauseCode_CAUSE_CODE_JOB_DISRUPTION: func(f facts) string {
+		if f.reason.GetLimit() == 0 {
+			return "none of its job may be evicted now"
+		}
+		return fmt.Sprintf("only %s of its job may be evicted at once", Count(int(f.reason.GetLimit()), "task"))
+	},
+
 	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_MISSING:         plain("the node belongs to no node group"),
 	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY: plain("the node's group is not in the queue's affinity"),
 	apportionv1.CauseCode_CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY:   plain("the queue's anti-affinity excludes the node's group"),
@@ -115,6 +134,12 @@ var clauses = map[apportionv1.CauseCode]func(facts) string{
 	},
 	apportionv1.CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE: func(f facts) string {
 		return fmt.Sprintf("%s%s used of %s, %s more do not fit", f.have(), f.of(), f.limit(), f.need())
+	},
+	apportionv1.CauseCode_CAUSE_CODE_REVOCABLE_ZONE_CLOSED: func(f facts) string {
+		return "the node's revocable zone " + f.reason.GetDetail() + " is not lent now"
+	},
+	apportionv1.CauseCode_CAUSE_CODE_REVOCABLE_ZONE_FORBIDDEN: func(f facts) string {
+		return "the node is of revocable zone " + f.reason.GetDetail() + ", which the task may not use"
 	},
 	apportionv1.CauseCode_CAUSE_CODE_LARGER_THAN_ANY_NODE: func(f facts) string {
 		return f.largerThan("the largest node")
@@ -371,4 +396,12 @@ func nodeReserved(f facts) string {
 		return text + ", for " + seconds(ends) + " more"
 	}
 	return text
+}
+
+// more says how many more of something there may be.
+func more(n int, what string) string {
+	if n == 0 {
+		return "no more " + what + "s"
+	}
+	return fmt.Sprintf("%d more %s", n, strings.TrimPrefix(Count(n, what), fmt.Sprintf("%d ", n)))
 }

@@ -156,6 +156,16 @@ func protection(reason *apportionv1.Cause, count int) string {
 		return choose("is", "are") + " in the namespace kube-system" + by
 	case apportionv1.CauseCode_CAUSE_CODE_COOLDOWN:
 		return choose("is", "are") + " protected for a time after being scheduled" + by
+	case apportionv1.CauseCode_CAUSE_CODE_DISRUPTION_BUDGET:
+		return choose("is", "are") + " kept by disruption budgets" + by
+	case apportionv1.CauseCode_CAUSE_CODE_UNLABELLED:
+		return choose("has", "have") + " no labels" + by
+	case apportionv1.CauseCode_CAUSE_CODE_CLAIMANT_PREEMPTABLE:
+		return choose("is", "are") + " left alone, because the job may itself be evicted" + by
+	case apportionv1.CauseCode_CAUSE_CODE_ON_REVOCABLE_NODE:
+		return choose("is", "are") + " on revocable nodes" + by
+	case apportionv1.CauseCode_CAUSE_CODE_JOB_DISRUPTION:
+		return choose("is", "are") + " of jobs of which no more may be evicted at once" + by
 	case apportionv1.CauseCode_CAUSE_CODE_WITHIN_DESERVED:
 		return choose("is of a queue", "are of queues") + " within what " + choose("it deserves", "they deserve") + by
 	case apportionv1.CauseCode_CAUSE_CODE_GUARANTEE_KEPT:

@@ -64,6 +64,44 @@ func TestReasonsNameTheirNumbers(t *testing.T) {
 			"it was scheduled 1m30s ago and is protected for 10m (cdp)",
 		},
 		{
+			"a quota of a namespace",
+			&apportionv1.Cause{
+				Plugin: "resourcequota", Code: apportionv1.CauseCode_CAUSE_CODE_ABOVE_NAMESPACE_QUOTA, Dimensions: []uint32{2}, Have: 6000,
+				Need: 4000, Limit: 8000, Detail: "requests.nvidia.com/gpu of quota team",
+			},
+			"its namespace may use at most 8 requests.nvidia.com/gpu of quota team: 6 used or permitted, 4 more asked (resourcequota)",
+		},
+		{
+			"a disruption budget",
+			&apportionv1.Cause{Plugin: "pdb", Code: apportionv1.CauseCode_CAUSE_CODE_DISRUPTION_BUDGET, Have: 1, Limit: 2, Detail: "db"},
+			"disruption budget db allows 1 more eviction (pdb)",
+		},
+		{
+			"a disruption budget that is used up",
+			&apportionv1.Cause{Plugin: "pdb", Code: apportionv1.CauseCode_CAUSE_CODE_DISRUPTION_BUDGET, Limit: 2, Detail: "db"},
+			"disruption budget db allows no more evictions (pdb)",
+		},
+		{
+			"a disruption budget with many left",
+			&apportionv1.Cause{Plugin: "pdb", Code: apportionv1.CauseCode_CAUSE_CODE_DISRUPTION_BUDGET, Have: 2, Limit: 2, Detail: "db"},
+			"disruption budget db allows 2 more evictions (pdb)",
+		},
+		{
+			"a job of which few may go",
+			&apportionv1.Cause{Plugin: "tdm", Code: apportionv1.CauseCode_CAUSE_CODE_JOB_DISRUPTION, Limit: 1},
+			"only 1 task of its job may be evicted at once (tdm)",
+		},
+		{
+			"a job of which none may go",
+			&apportionv1.Cause{Plugin: "tdm", Code: apportionv1.CauseCode_CAUSE_CODE_JOB_DISRUPTION},
+			"none of its job may be evicted now (tdm)",
+		},
+		{
+			"a node that is not lent",
+			&apportionv1.Cause{Plugin: "tdm", Code: apportionv1.CauseCode_CAUSE_CODE_REVOCABLE_ZONE_CLOSED, Detail: "night"},
+			"the node's revocable zone night is not lent now (tdm)",
+		},
+		{
 			"a loan",
 			fairReason(apportionv1.CauseCode_CAUSE_CODE_BORROWED, 7000, 4000, 8000),
 			"queue research may borrow 3 nvidia.com/gpu that no entitled task can use now (fair)",

@@ -5,6 +5,10 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/policy/pdb"
+	"github.com/apportion/apportion/engine/policy/quota"
+	"github.com/apportion/apportion/engine/policy/sla"
+	"github.com/apportion/apportion/engine/policy/tdm"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/catalogue"
 )
@@ -14,7 +18,7 @@ type function struct {
 	decision apportionv1.Decision
 	// verb is the extender's name for it, flag the switch of a plugin, and event the extender's name for its outcome, if there is one.
 	verb, flag, event string
-	// others are plugins of Volcano v1.15.1 that take part in it and that Apportion does not implement.
+	// others are plugins of Volcano v1.15.1 that take part in it and that Apportion does not decide for.
 	others []string
 	// obstacleOf returns why a vote of another plugin keeps Apportion's from being the same as those of the plugins that it decides for, if
 	// the extender is asked where it is; empty if nothing does. Volcano's walks are in pkg/scheduler/framework/session_plugins.go.
@@ -49,13 +53,25 @@ var functions = []function{
 	},
 }
 
+// unsent are the plugins that read what Volcano does not send to an extender: quotas, budgets, zones, how long jobs may wait. Apportion
+// does not decide for them there.
+var unsent = []string{sla.Name, quota.Name, pdb.Name, tdm.Name}
+
+// otherOf returns the name of a plugin that Apportion does not decide for, or "".
+func otherOf(p *apportionv1.Plugin) string {
+	if row, ok := catalogue.Of(p); ok && slices.Contains(unsent, row.Name) {
+		return row.Name
+	}
+	return p.GetUndecided().GetName()
+}
+
 // silent are the plugins of Volcano v1.15.1 that take part in none of the functions and that Apportion does not implement. Any other plugin
 // is assumed to take part in all of them.
 var silent = []string{
 	"deviceshare", "resource-strategy-fit", "task-topology", "numa-aware", "rescheduling", "usage", "network-topology-aware",
 }
 
-// orders are the plugins of Volcano v1.15.1 that take part in the order of jobs or tasks and that Apportion does not implement. Any other
+// orders are the plugins of Volcano v1.15.1 that take part in the order of jobs or tasks and that Apportion does not decide for. Any other
 // plugin is assumed to take part in an order, whatever is switched off: the order of victims' queues has no switch.
 var orders = map[string]apportionv1.Decision{
 	"sla": apportionv1.Decision_DECISION_JOB_ORDER, "tdm": apportionv1.Decision_DECISION_JOB_ORDER,
@@ -90,7 +106,7 @@ func voters(f *function, policy *apportionv1.Policy, d *document) []voter {
 		for place, p := range t.GetPlugins() {
 			v := voter{tier: tier, place: place, line: d.plugin(tier, place).Line}
 			v.votes = !slices.Contains(p.GetDisabledDecisions(), f.decision)
-			if other := p.GetUndecided().GetName(); other != "" {
+			if other := otherOf(p); other != "" {
 				v.name, v.orders = other, f.decision == reclaimable && ordersVictims(other, p.GetDisabledDecisions())
 				v.votes = v.votes && (slices.Contains(f.others, other) || !isVolcanos(other))
 			} else if row, ok := catalogue.Of(p); ok {

@@ -47,7 +47,7 @@ func walkOf(p *apportionv1.Policy, d apportionv1.Decision, only bool) walk {
 		for _, plugin := range tier.GetPlugins() {
 			name, ours := plugin.GetUndecided().GetName(), false
 			if row, ok := catalogue.Of(plugin); ok && name == "" {
-				name, ours = row.Name, true
+				name, ours = row.Name, !slices.Contains([]string{"sla", "resourcequota", "pdb", "tdm"}, row.Name)
 			}
 			if plugin.GetHierarchicalDrf() != nil {
 				name = "drf/hierarchical"
@@ -198,7 +198,8 @@ func reorders(p *apportionv1.Policy) bool {
 	for _, tier := range p.GetTiers() {
 		for _, plugin := range tier.GetPlugins() {
 			off := func(d apportionv1.Decision) bool { return slices.Contains(plugin.GetDisabledDecisions(), d) }
-			switch plugin.GetUndecided().GetName() {
+			name := plugin.GetUndecided().GetName()
+			switch row, _ := catalogue.Of(plugin); cmp.Or(name, row.Name) {
 			case "magic":
 				return true
 			case "sla", "tdm":

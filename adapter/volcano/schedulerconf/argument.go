@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apportion/apportion/adapter/objects"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -120,7 +121,44 @@ func (a *arguments) into(p *apportionv1.Plugin) {
 		a.nodeOrder(p.GetNodeOrder())
 	case p.GetPredicates() != nil:
 		a.predicates()
+	case p.GetSla() != nil:
+		p.GetSla().WaitingTime = a.duration("sla-waiting-time", "no time counts")
+	case p.GetTdm() != nil:
+		a.tdm(p.GetTdm())
 	}
+}
+
+// duration reads an argument that is a duration above 0 as Go writes it, in nanoseconds. It returns 0 for anything else, and warns what
+// Volcano does then.
+func (a *arguments) duration(key, otherwise string) int64 {
+	v := a.at(key)
+	if v == nil {
+		return 0
+	}
+	parsed, err := time.ParseDuration(v.Text)
+	if v.Type != objects.Text || err != nil || parsed <= 0 {
+		a.c.ignored(v, "not a duration such as 1h30m, so in Volcano %s%s", otherwise, objects.Shown(v))
+		return 0
+	}
+	return int64(parsed)
+}
+
+// tdm: a name has its prefix anywhere, as in Volcano. How often nodes are taken back is not decided here.
+func (a *arguments) tdm(tdm *apportionv1.Tdm) {
+	const prefix = "tdm.revocable-zone."
+	if a.v != nil {
+		for _, item := range a.v.Items {
+			if !strings.Contains(item.Key, prefix) {
+				continue
+			}
+			a.at(item.Key)
+			if a.c.is(item, objects.Text) {
+				name := strings.Replace(item.Key, prefix, "", 1)
+				tdm.Zones = append(tdm.Zones, &apportionv1.RevocableZone{Name: name, Period: item.Text})
+			}
+		}
+	}
+	a.duration("tdm.evict.period", "it is a minute")
 }
 
 // small is whole within the numbers of 32 bits.
@@ -137,7 +175,8 @@ func (a *arguments) small(key string) *int32 {
 func (a *arguments) nodeOrder(order *apportionv1.NodeOrder) {
 	order.LeastRequested, order.MostRequested = a.small("leastrequested.weight"), a.small("mostrequested.weight")
 	order.BalancedResource, order.TaintToleration = a.small("balancedresource.weight"), a.small("tainttoleration.weight")
-	for _, kind := range []string{"nodeaffinity", "podaffinity", "imagelocality", "podtopologyspread"} {
+	order.NodeAffinity = a.small("nodeaffinity.weight")
+	for _, kind := range []string{"podaffinity", "imagelocality", "podtopologyspread"} {
 		a.whole(kind + ".weight")
 	}
 }

@@ -57,10 +57,29 @@ func TestSettingsOfPlugins(t *testing.T) {
 		"weights of scores": {
 			conf: "  - name: nodeorder\n    arguments:\n      leastrequested.weight: 0\n      mostrequested.weight: -2\n" +
 				"      balancedresource.weight: 3.5\n      tainttoleration.weight: 99999999999\n      nodeaffinity.weight: 4\n",
-			want: `{"nodeOrder": {"leastRequested": 0, "mostRequested": -2, "taintToleration": 2147483647}}`,
+			want: `{"nodeOrder": {"leastRequested": 0, "mostRequested": -2, "taintToleration": 2147483647, "nodeAffinity": 4}}`,
 			warned: []string{
 				"volcano.conf:7: tiers[0].plugins[0].arguments.balancedresource.weight: not a whole number, so Volcano uses the default: \"3.5\"",
 			},
+		},
+		"a waiting time": {
+			conf: "  - name: sla\n    arguments: {sla-waiting-time: 1h2m}\n", want: `{"sla": {"waitingTime": "3720000000000"}}`,
+		},
+		"a waiting time that is none": {
+			conf: "  - name: sla\n    arguments: {sla-waiting-time: 1d}\n", want: `{"sla": {}}`,
+			warned: []string{`volcano.conf:4: tiers[0].plugins[0].arguments.sla-waiting-time: not a duration such as 1h30m, so in Volcano no time counts: "1d"`},
+		},
+		"a waiting time below zero": {
+			conf: "  - name: sla\n    arguments: {sla-waiting-time: -1h}\n", want: `{"sla": {}}`,
+			warned: []string{`volcano.conf:4: tiers[0].plugins[0].arguments.sla-waiting-time: not a duration such as 1h30m, so in Volcano no time counts: "-1h"`},
+		},
+		"zones": {
+			conf: "  - name: tdm\n    arguments:\n      tdm.revocable-zone.rz1: 10:00-21:00\n      rz2.tdm.revocable-zone.: never\n      tdm.evict.period: 1m\n",
+			want: `{"tdm": {"zones": [{"name": "rz1", "period": "10:00-21:00"}, {"name": "rz2.", "period": "never"}]}}`,
+		},
+		"quotas and budgets have no arguments": {
+			conf: "  - name: pdb\n    enabledVictim: false\n    arguments: {a: 1}\n", want: `{"pdb": {}, "disabledDecisions": ["DECISION_VICTIM"]}`,
+			warned: []string{`volcano.conf:5: tiers[0].plugins[0].arguments.a: pdb has no such argument`},
 		},
 		"rules about nodes": {
 			conf: "  - name: predicates\n    enablePredicate: false\n    arguments:\n      predicate.CacheEnable: true\n" +
@@ -139,8 +158,8 @@ func TestSettingsOfPlugins(t *testing.T) {
 			warned: []string{`volcano.conf:4: tiers[0].plugins[0].arguments.binpack.resources: not a text, so Volcano ignores it`},
 		},
 		"arguments of a plugin that is not decided with": {
-			conf: "  - name: sla\n    arguments: {sla-waiting-time: 1h}\n", want: `{"undecided": {"name": "sla"}}`,
-			warned: []string{`volcano.conf:3: tiers[0].plugins[0]: plugin sla takes part in no decision of Apportion`},
+			conf: "  - name: usage\n    arguments: {usage.weight: 5}\n", want: `{"undecided": {"name": "usage"}}`,
+			warned: []string{`volcano.conf:3: tiers[0].plugins[0]: plugin usage takes part in no decision of Apportion`},
 		},
 		"switches": {
 			conf: `  - name: gang

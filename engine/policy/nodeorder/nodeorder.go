@@ -22,12 +22,14 @@ const accelerator = "nvidia.com/gpu"
 // Plugin holds the settings: the weight of each kind of score; 0 leaves it out.
 type Plugin struct {
 	LeastRequested, MostRequested, BalancedResource int32
-	// TaintToleration adds a hundred times itself to each score: no soft taint is known, so that all are tolerated.
-	TaintToleration int32
+	// TaintToleration is that of soft taints, NodeAffinity that of what tasks prefer of nodes.
+	TaintToleration, NodeAffinity int32
 }
 
 // Default returns the default settings.
-func Default() Plugin { return Plugin{LeastRequested: 1, BalancedResource: 1, TaintToleration: 3} }
+func Default() Plugin {
+	return Plugin{LeastRequested: 1, BalancedResource: 1, TaintToleration: 3, NodeAffinity: 2}
+}
 
 // Name returns "nodeorder".
 func (Plugin) Name() string { return Name }
@@ -46,7 +48,7 @@ type state struct {
 	view *policy.View
 	// gpu is the dimension of accelerators, or -1.
 	gpu int
-	// unstated counts, by node, the pods that ask for no CPU and those that ask for no memory; nil until nodes are scored.
+	// unstated counts, by node, the containers that ask for no CPU and those that ask for no memory; nil until nodes are scored.
 	unstated [][2]int32
 }
 
@@ -64,9 +66,11 @@ func (s *state) ScoreNodes(t model.TaskID, nodes []model.NodeID, out []float64) 
 		book = s
 	}
 	request := s.view.Request(t)
-	cpu, memory := policy.Stated(request)
+	cpu, memory := policy.Stated(request, s.view.UnstatedOf(t))
+	set := s.preferring(t)
+	most := highest(set, nodes)
 	for i, n := range nodes {
-		total := maxScore * int64(s.TaintToleration)
+		total := s.preference(set, n, most)
 		if s.LeastRequested != 0 || s.MostRequested != 0 {
 			usedCPU, usedMemory := book.Stated(n)
 			allocatable := s.view.Nodes[n].Allocatable.V
@@ -80,6 +84,45 @@ func (s *state) ScoreNodes(t model.TaskID, nodes []model.NodeID, out []float64) 
 		}
 		out[i] = float64(total)
 	}
+}
+
+// preferences are how much a task prefers a node: the soft taints that it does not tolerate, and the weights of its terms that match.
+type preferences struct{ untolerated, affinity int64 }
+
+// preferring returns the node set of a task, or nil if it prefers no node.
+func (s *state) preferring(t model.TaskID) *model.NodeSet {
+	if id := s.view.NodeSetOf(t); int(id) < len(s.view.NodeSets) && len(s.view.NodeSets[id].Preferences) > 0 {
+		return &s.view.NodeSets[id]
+	}
+	return nil
+}
+
+// highest returns the highest preferences among nodes.
+func highest(set *model.NodeSet, nodes []model.NodeID) (most preferences) {
+	if set == nil {
+		return most
+	}
+	for _, n := range nodes {
+		untolerated, affinity := set.Preference(n)
+		most = preferences{max(most.untolerated, int64(untolerated)), max(most.affinity, int64(affinity))}
+	}
+	return most
+}
+
+// preference is the weighted sum of the scores that compare a node with the highest preferences: 100 without soft taints, and 100 times the
+// part of the terms that match.
+func (s *state) preference(set *model.NodeSet, n model.NodeID, most preferences) int64 {
+	tolerated, affinity := int64(maxScore), int64(0)
+	if most != (preferences{}) {
+		untolerated, matched := set.Preference(n)
+		if most.untolerated > 0 {
+			tolerated -= maxScore * int64(untolerated) / most.untolerated
+		}
+		if most.affinity > 0 {
+			affinity = maxScore * int64(matched) / most.affinity
+		}
+	}
+	return int64(s.TaintToleration)*tolerated + int64(s.NodeAffinity)*affinity
 }
 
 // balance is 100 less a hundred times the standard deviation of the parts of CPU, memory and accelerators that are asked for. It is 0 for
@@ -166,8 +209,8 @@ func whole(x float64) int64 { return int64(max(0, min(x, math.MaxInt64/2))) }
 // Requested is what the view counts as used.
 func (s *state) Requested(n model.NodeID, dimension int) float64 { return s.view.Used(n).V[dimension] }
 
-// Stated is what the view counts as used, with what stands for requests that pods do not state. Pods that are not in the snapshot count
-// as they are.
+// Stated is what the view counts as used, with what stands for requests that containers do not state. Pods that are not in the snapshot
+// count as they are.
 func (s *state) Stated(n model.NodeID) (cpu, memory float64) {
 	if s.unstated == nil {
 		s.count()
@@ -176,7 +219,7 @@ func (s *state) Stated(n model.NodeID) (cpu, memory float64) {
 	return used[resource.CPU] + float64(unstated[0])*policy.UnstatedCPU, used[resource.Memory] + float64(unstated[1])*policy.UnstatedMemory
 }
 
-// count counts the pods that state no request. The counts of a state that may be undone are forgotten when it is.
+// count counts the containers that state no request. The counts of a state that may be undone are forgotten when it is.
 func (s *state) count() {
 	v := s.view
 	s.unstated = make([][2]int32, len(v.Nodes))
@@ -203,12 +246,12 @@ func (s *state) add(t model.TaskID, status model.Status, node model.NodeID, n in
 	if node == model.None || !status.Counts() {
 		return
 	}
-	request := s.view.Request(t)
-	for i, d := range [...]int{resource.CPU, resource.Memory} {
-		if request.V[d] == 0 {
+	open := policy.Unstated(s.view.Request(t), s.view.UnstatedOf(t))
+	for i, containers := range [...]uint16{open.CPU, open.Memory} {
+		if containers > 0 {
 			count := &s.unstated[node][i]
 			s.view.Journal.Int(count)
-			*count += n
+			*count += n * int32(containers)
 		}
 	}
 }

@@ -93,6 +93,55 @@ func TestScores(t *testing.T) {
 	}
 }
 
+func TestPreferencesAreComparedWithTheHighestAmongTheNodes(t *testing.T) {
+	b := model.NewBuilder(0)
+	b.Dimensions(names)
+	for _, n := range []string{"a", "b", "c", "d"} {
+		b.Node(model.NodeSpec{Name: n})
+	}
+	b.NodeSet(model.NodeSetSpec{Name: "soft", Nodes: []uint32{0, 1, 2, 3}, Preferences: []model.PreferenceSpec{
+		{Untolerated: 3, Affinity: 30, Nodes: []uint32{0}}, {Untolerated: 1, Affinity: 80, Nodes: []uint32{1, 2}},
+	}})
+	b.Queue(model.QueueSpec{Name: "q"})
+	b.Job(model.JobSpec{Name: "j", Queue: "q"})
+	b.Group(model.GroupSpec{NodeSet: "soft"})
+	b.Task(&model.TaskSpec{Node: model.None})
+	m, err := b.Build()
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		plugin nodeorder.Plugin
+		nodes  []model.NodeID
+		want   []float64
+	}{
+		"soft taints":     {nodeorder.Plugin{TaintToleration: 2}, []model.NodeID{0, 1, 3}, []float64{0, 134, 200}},
+		"fewer of them":   {nodeorder.Plugin{TaintToleration: 1}, []model.NodeID{3, 2}, []float64{100, 0}},
+		"preferred terms": {nodeorder.Plugin{NodeAffinity: 2}, []model.NodeID{0, 1, 3}, []float64{74, 200, 0}},
+		"none of them":    {nodeorder.Plugin{NodeAffinity: 2, TaintToleration: 3}, []model.NodeID{3}, []float64{300}},
+	} {
+		out := make([]float64, len(c.nodes))
+		open(t, c.plugin, policy.NewView(m, nil)).ScoreNodes(0, c.nodes, out)
+		require.Equal(t, c.want, out, name)
+	}
+}
+
+func TestContainersThatStateNoRequestCountEach(t *testing.T) {
+	b := model.NewBuilder(0)
+	b.Dimensions(names)
+	b.Node(model.NodeSpec{Name: "a", Allocatable: policytest.Sparse(names, amounts{"cpu": 4000, "memory": 4000 * mi})})
+	b.Queue(model.QueueSpec{Name: "q"})
+	b.Job(model.JobSpec{Name: "j", Queue: "q"})
+	b.Group(model.GroupSpec{
+		Request: policytest.Sparse(names, amounts{"cpu": 500, "memory": 600 * mi}), Unstated: model.Unstated{CPU: 5, Memory: 2},
+	})
+	b.Task(&model.TaskSpec{Node: 0, Status: model.Running})
+	b.Task(&model.TaskSpec{Node: model.None})
+	m, err := b.Build()
+	require.NoError(t, err)
+	out := []float64{0}
+	open(t, nodeorder.Plugin{MostRequested: 1}, policy.NewView(m, nil)).ScoreNodes(1, []model.NodeID{0}, out)
+	require.Equal(t, 50.0, out[0], "2 x (500m + 5 x 100m) and 2 x (600Mi + 2 x 200Mi)")
+}
+
 // book is a policy.NodeBook of one node.
 type book struct{ cpu, memory float64 }
 

@@ -580,6 +580,10 @@ type Plugin struct {
 	//	*Plugin_Backfill
 	//	*Plugin_Predicates
 	//	*Plugin_NodeOrder
+	//	*Plugin_Sla
+	//	*Plugin_ResourceQuota
+	//	*Plugin_Pdb
+	//	*Plugin_Tdm
 	Plugin isPlugin_Plugin `protobuf_oneof:"plugin"`
 	// Decisions from which this plugin is excluded. Empty: none.
 	DisabledDecisions []Decision `protobuf:"varint,16,rep,packed,name=disabled_decisions,json=disabledDecisions,proto3,enum=apportion.v1.Decision" json:"disabled_decisions,omitempty"`
@@ -777,6 +781,42 @@ func (x *Plugin) GetNodeOrder() *NodeOrder {
 	return nil
 }
 
+func (x *Plugin) GetSla() *Sla {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_Sla); ok {
+			return x.Sla
+		}
+	}
+	return nil
+}
+
+func (x *Plugin) GetResourceQuota() *ResourceQuota {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_ResourceQuota); ok {
+			return x.ResourceQuota
+		}
+	}
+	return nil
+}
+
+func (x *Plugin) GetPdb() *Pdb {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_Pdb); ok {
+			return x.Pdb
+		}
+	}
+	return nil
+}
+
+func (x *Plugin) GetTdm() *Tdm {
+	if x != nil {
+		if x, ok := x.Plugin.(*Plugin_Tdm); ok {
+			return x.Tdm
+		}
+	}
+	return nil
+}
+
 func (x *Plugin) GetDisabledDecisions() []Decision {
 	if x != nil {
 		return x.DisabledDecisions
@@ -873,6 +913,26 @@ type Plugin_NodeOrder struct {
 	NodeOrder *NodeOrder `protobuf:"bytes,18,opt,name=node_order,json=nodeOrder,proto3,oneof"`
 }
 
+type Plugin_Sla struct {
+	// Volcano's `sla`.
+	Sla *Sla `protobuf:"bytes,19,opt,name=sla,proto3,oneof"`
+}
+
+type Plugin_ResourceQuota struct {
+	// Volcano's `resourcequota`.
+	ResourceQuota *ResourceQuota `protobuf:"bytes,20,opt,name=resource_quota,json=resourceQuota,proto3,oneof"`
+}
+
+type Plugin_Pdb struct {
+	// Volcano's `pdb`.
+	Pdb *Pdb `protobuf:"bytes,21,opt,name=pdb,proto3,oneof"`
+}
+
+type Plugin_Tdm struct {
+	// Volcano's `tdm`.
+	Tdm *Tdm `protobuf:"bytes,22,opt,name=tdm,proto3,oneof"`
+}
+
 func (*Plugin_Proportion) isPlugin_Plugin() {}
 
 func (*Plugin_Capacity) isPlugin_Plugin() {}
@@ -906,6 +966,14 @@ func (*Plugin_Backfill) isPlugin_Plugin() {}
 func (*Plugin_Predicates) isPlugin_Plugin() {}
 
 func (*Plugin_NodeOrder) isPlugin_Plugin() {}
+
+func (*Plugin_Sla) isPlugin_Plugin() {}
+
+func (*Plugin_ResourceQuota) isPlugin_Plugin() {}
+
+func (*Plugin_Pdb) isPlugin_Plugin() {}
+
+func (*Plugin_Tdm) isPlugin_Plugin() {}
 
 // Proportion divides the cluster among queues by weight, within guarantee, request and capability.
 type Proportion struct {
@@ -1498,8 +1566,8 @@ func (*Predicates) Descriptor() ([]byte, []int) {
 	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{16}
 }
 
-// NodeOrder scores nodes as Kubernetes does: by what the pods on them ask for. Preferences of pods and soft taints are not in a snapshot;
-// they count as equal for all nodes.
+// NodeOrder scores nodes as Kubernetes does: by what the pods on them ask for, and by `NodeSet.preferences`. Preferences about other pods,
+// soft spread and images are not in a snapshot; they count as equal for all nodes.
 type NodeOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Weight of what stays free. Absent: 1. 0: not counted, here and below.
@@ -1508,10 +1576,12 @@ type NodeOrder struct {
 	MostRequested *int32 `protobuf:"varint,2,opt,name=most_requested,json=mostRequested,proto3,oneof" json:"most_requested,omitempty"`
 	// Weight of how equally dimensions are used. Absent: 1.
 	BalancedResource *int32 `protobuf:"varint,3,opt,name=balanced_resource,json=balancedResource,proto3,oneof" json:"balanced_resource,omitempty"`
-	// Weight of tolerated taints: 100 times it is added to each score. Absent: 3.
+	// Weight of tolerated taints. Absent: 3.
 	TaintToleration *int32 `protobuf:"varint,4,opt,name=taint_toleration,json=taintToleration,proto3,oneof" json:"taint_toleration,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Weight of preferred node affinity. Absent: 2.
+	NodeAffinity  *int32 `protobuf:"varint,5,opt,name=node_affinity,json=nodeAffinity,proto3,oneof" json:"node_affinity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeOrder) Reset() {
@@ -1572,6 +1642,237 @@ func (x *NodeOrder) GetTaintToleration() int32 {
 	return 0
 }
 
+func (x *NodeOrder) GetNodeAffinity() int32 {
+	if x != nil && x.NodeAffinity != nil {
+		return *x.NodeAffinity
+	}
+	return 0
+}
+
+// Sla admits jobs that have waited long enough, counts them as pipelined, and orders jobs by when their time ends. `Snapshot.as_of` is the
+// clock.
+type Sla struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long jobs wait at most without a `JobDetail.waiting_limit`, in nanoseconds. Below 1: for ever.
+	WaitingTime   int64 `protobuf:"varint,1,opt,name=waiting_time,json=waitingTime,proto3" json:"waiting_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sla) Reset() {
+	*x = Sla{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sla) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sla) ProtoMessage() {}
+
+func (x *Sla) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sla.ProtoReflect.Descriptor instead.
+func (*Sla) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Sla) GetWaitingTime() int64 {
+	if x != nil {
+		return x.WaitingTime
+	}
+	return 0
+}
+
+// ResourceQuota admits jobs that fit into the quotas of their namespaces (`Snapshot.quotas`).
+type ResourceQuota struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceQuota) Reset() {
+	*x = ResourceQuota{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceQuota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceQuota) ProtoMessage() {}
+
+func (x *ResourceQuota) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceQuota.ProtoReflect.Descriptor instead.
+func (*ResourceQuota) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
+}
+
+// Pdb keeps disruption budgets (`Snapshot.disruption_budgets`).
+type Pdb struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pdb) Reset() {
+	*x = Pdb{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pdb) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pdb) ProtoMessage() {}
+
+func (x *Pdb) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pdb.ProtoReflect.Descriptor instead.
+func (*Pdb) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
+}
+
+// Tdm lends nodes at some times of the day to tasks that may be evicted. `Snapshot.as_of` is the clock, in UTC.
+type Tdm struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When nodes are lent, by their `Node.revocable_zone`. Of a repeated name the last one counts. Nodes of a zone that is not listed are lent
+	// to nobody.
+	Zones         []*RevocableZone `protobuf:"bytes,1,rep,name=zones,proto3" json:"zones,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tdm) Reset() {
+	*x = Tdm{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tdm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tdm) ProtoMessage() {}
+
+func (x *Tdm) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tdm.ProtoReflect.Descriptor instead.
+func (*Tdm) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Tdm) GetZones() []*RevocableZone {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+// RevocableZone says when the nodes of a zone are lent.
+type RevocableZone struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The zone.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// From a time of the day until another, such as `10:00-21:00`, both included. One that ends before it begins lends until midnight only, as
+	// in Volcano. Anything else: never.
+	Period        string `protobuf:"bytes,2,opt,name=period,proto3" json:"period,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevocableZone) Reset() {
+	*x = RevocableZone{}
+	mi := &file_apportion_v1_policy_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevocableZone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevocableZone) ProtoMessage() {}
+
+func (x *RevocableZone) ProtoReflect() protoreflect.Message {
+	mi := &file_apportion_v1_policy_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevocableZone.ProtoReflect.Descriptor instead.
+func (*RevocableZone) Descriptor() ([]byte, []int) {
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RevocableZone) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RevocableZone) GetPeriod() string {
+	if x != nil {
+		return x.Period
+	}
+	return ""
+}
+
 // Undecided stands for a plugin of a converted configuration that takes no part in Apportion's decisions (deviceshare, usage …). It does
 // not affect answers; every answer has a warning that names it.
 type Undecided struct {
@@ -1584,7 +1885,7 @@ type Undecided struct {
 
 func (x *Undecided) Reset() {
 	*x = Undecided{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	mi := &file_apportion_v1_policy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +1897,7 @@ func (x *Undecided) String() string {
 func (*Undecided) ProtoMessage() {}
 
 func (x *Undecided) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[18]
+	mi := &file_apportion_v1_policy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +1910,7 @@ func (x *Undecided) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Undecided.ProtoReflect.Descriptor instead.
 func (*Undecided) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{18}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Undecided) GetName() string {
@@ -1641,7 +1942,7 @@ type Fair struct {
 
 func (x *Fair) Reset() {
 	*x = Fair{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	mi := &file_apportion_v1_policy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1653,7 +1954,7 @@ func (x *Fair) String() string {
 func (*Fair) ProtoMessage() {}
 
 func (x *Fair) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[19]
+	mi := &file_apportion_v1_policy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1666,7 +1967,7 @@ func (x *Fair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fair.ProtoReflect.Descriptor instead.
 func (*Fair) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{19}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Fair) GetBase() FairBase {
@@ -1721,7 +2022,7 @@ type FairTurns struct {
 
 func (x *FairTurns) Reset() {
 	*x = FairTurns{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	mi := &file_apportion_v1_policy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +2034,7 @@ func (x *FairTurns) String() string {
 func (*FairTurns) ProtoMessage() {}
 
 func (x *FairTurns) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[20]
+	mi := &file_apportion_v1_policy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +2047,7 @@ func (x *FairTurns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairTurns.ProtoReflect.Descriptor instead.
 func (*FairTurns) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{20}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FairTurns) GetWaitSeconds() uint32 {
@@ -1784,7 +2085,7 @@ type FairMemory struct {
 
 func (x *FairMemory) Reset() {
 	*x = FairMemory{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	mi := &file_apportion_v1_policy_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +2097,7 @@ func (x *FairMemory) String() string {
 func (*FairMemory) ProtoMessage() {}
 
 func (x *FairMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[21]
+	mi := &file_apportion_v1_policy_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +2110,7 @@ func (x *FairMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FairMemory.ProtoReflect.Descriptor instead.
 func (*FairMemory) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{21}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FairMemory) GetGain() uint32 {
@@ -1858,7 +2159,7 @@ type Prices struct {
 
 func (x *Prices) Reset() {
 	*x = Prices{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[22]
+	mi := &file_apportion_v1_policy_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +2171,7 @@ func (x *Prices) String() string {
 func (*Prices) ProtoMessage() {}
 
 func (x *Prices) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[22]
+	mi := &file_apportion_v1_policy_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +2184,7 @@ func (x *Prices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prices.ProtoReflect.Descriptor instead.
 func (*Prices) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{22}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Prices) GetPrices() []*Price {
@@ -1906,7 +2207,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[23]
+	mi := &file_apportion_v1_policy_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +2219,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[23]
+	mi := &file_apportion_v1_policy_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +2232,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{23}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Price) GetDimension() string {
@@ -1968,7 +2269,7 @@ type Backfill struct {
 
 func (x *Backfill) Reset() {
 	*x = Backfill{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[24]
+	mi := &file_apportion_v1_policy_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2281,7 @@ func (x *Backfill) String() string {
 func (*Backfill) ProtoMessage() {}
 
 func (x *Backfill) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[24]
+	mi := &file_apportion_v1_policy_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2294,7 @@ func (x *Backfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backfill.ProtoReflect.Descriptor instead.
 func (*Backfill) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{24}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Backfill) GetKind() BackfillKind {
@@ -2037,7 +2338,7 @@ type Quantum struct {
 
 func (x *Quantum) Reset() {
 	*x = Quantum{}
-	mi := &file_apportion_v1_policy_proto_msgTypes[25]
+	mi := &file_apportion_v1_policy_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2350,7 @@ func (x *Quantum) String() string {
 func (*Quantum) ProtoMessage() {}
 
 func (x *Quantum) ProtoReflect() protoreflect.Message {
-	mi := &file_apportion_v1_policy_proto_msgTypes[25]
+	mi := &file_apportion_v1_policy_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2363,7 @@ func (x *Quantum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quantum.ProtoReflect.Descriptor instead.
 func (*Quantum) Descriptor() ([]byte, []int) {
-	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{25}
+	return file_apportion_v1_policy_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Quantum) GetName() string {
@@ -2094,7 +2395,7 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\fVolcanoCycle\x12\x18\n" +
 	"\aactions\x18\x01 \x03(\tR\aactions\"6\n" +
 	"\x04Tier\x12.\n" +
-	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xf8\a\n" +
+	"\aplugins\x18\x01 \x03(\v2\x14.apportion.v1.PluginR\aplugins\"\xb3\t\n" +
 	"\x06Plugin\x12:\n" +
 	"\n" +
 	"proportion\x18\x01 \x01(\v2\x18.apportion.v1.ProportionH\x00R\n" +
@@ -2121,7 +2422,11 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"predicates\x18\x11 \x01(\v2\x18.apportion.v1.PredicatesH\x00R\n" +
 	"predicates\x128\n" +
 	"\n" +
-	"node_order\x18\x12 \x01(\v2\x17.apportion.v1.NodeOrderH\x00R\tnodeOrder\x12E\n" +
+	"node_order\x18\x12 \x01(\v2\x17.apportion.v1.NodeOrderH\x00R\tnodeOrder\x12%\n" +
+	"\x03sla\x18\x13 \x01(\v2\x11.apportion.v1.SlaH\x00R\x03sla\x12D\n" +
+	"\x0eresource_quota\x18\x14 \x01(\v2\x1b.apportion.v1.ResourceQuotaH\x00R\rresourceQuota\x12%\n" +
+	"\x03pdb\x18\x15 \x01(\v2\x11.apportion.v1.PdbH\x00R\x03pdb\x12%\n" +
+	"\x03tdm\x18\x16 \x01(\v2\x11.apportion.v1.TdmH\x00R\x03tdm\x12E\n" +
 	"\x12disabled_decisions\x18\x10 \x03(\x0e2\x16.apportion.v1.DecisionR\x11disabledDecisionsB\b\n" +
 	"\x06plugin\"\f\n" +
 	"\n" +
@@ -2159,16 +2464,27 @@ const file_apportion_v1_policy_proto_rawDesc = "" +
 	"\x06factor\x18\x01 \x01(\x01H\x00R\x06factor\x88\x01\x01B\t\n" +
 	"\a_factor\"\f\n" +
 	"\n" +
-	"Predicates\"\x99\x02\n" +
+	"Predicates\"\xd5\x02\n" +
 	"\tNodeOrder\x12,\n" +
 	"\x0fleast_requested\x18\x01 \x01(\x05H\x00R\x0eleastRequested\x88\x01\x01\x12*\n" +
 	"\x0emost_requested\x18\x02 \x01(\x05H\x01R\rmostRequested\x88\x01\x01\x120\n" +
 	"\x11balanced_resource\x18\x03 \x01(\x05H\x02R\x10balancedResource\x88\x01\x01\x12.\n" +
-	"\x10taint_toleration\x18\x04 \x01(\x05H\x03R\x0ftaintToleration\x88\x01\x01B\x12\n" +
+	"\x10taint_toleration\x18\x04 \x01(\x05H\x03R\x0ftaintToleration\x88\x01\x01\x12(\n" +
+	"\rnode_affinity\x18\x05 \x01(\x05H\x04R\fnodeAffinity\x88\x01\x01B\x12\n" +
 	"\x10_least_requestedB\x11\n" +
 	"\x0f_most_requestedB\x14\n" +
 	"\x12_balanced_resourceB\x13\n" +
-	"\x11_taint_toleration\"\x1f\n" +
+	"\x11_taint_tolerationB\x10\n" +
+	"\x0e_node_affinity\"(\n" +
+	"\x03Sla\x12!\n" +
+	"\fwaiting_time\x18\x01 \x01(\x03R\vwaitingTime\"\x0f\n" +
+	"\rResourceQuota\"\x05\n" +
+	"\x03Pdb\"8\n" +
+	"\x03Tdm\x121\n" +
+	"\x05zones\x18\x01 \x03(\v2\x1b.apportion.v1.RevocableZoneR\x05zones\";\n" +
+	"\rRevocableZone\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06period\x18\x02 \x01(\tR\x06period\"\x1f\n" +
 	"\tUndecided\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\xef\x01\n" +
 	"\x04Fair\x12*\n" +
@@ -2257,7 +2573,7 @@ func file_apportion_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_apportion_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_apportion_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_apportion_v1_policy_proto_goTypes = []any{
 	(VolcanoRelease)(0),     // 0: apportion.v1.VolcanoRelease
 	(TierWalk)(0),           // 1: apportion.v1.TierWalk
@@ -2282,15 +2598,20 @@ var file_apportion_v1_policy_proto_goTypes = []any{
 	(*Overcommit)(nil),      // 20: apportion.v1.Overcommit
 	(*Predicates)(nil),      // 21: apportion.v1.Predicates
 	(*NodeOrder)(nil),       // 22: apportion.v1.NodeOrder
-	(*Undecided)(nil),       // 23: apportion.v1.Undecided
-	(*Fair)(nil),            // 24: apportion.v1.Fair
-	(*FairTurns)(nil),       // 25: apportion.v1.FairTurns
-	(*FairMemory)(nil),      // 26: apportion.v1.FairMemory
-	(*Prices)(nil),          // 27: apportion.v1.Prices
-	(*Price)(nil),           // 28: apportion.v1.Price
-	(*Backfill)(nil),        // 29: apportion.v1.Backfill
-	(*Quantum)(nil),         // 30: apportion.v1.Quantum
-	(*Kueue)(nil),           // 31: apportion.v1.Kueue
+	(*Sla)(nil),             // 23: apportion.v1.Sla
+	(*ResourceQuota)(nil),   // 24: apportion.v1.ResourceQuota
+	(*Pdb)(nil),             // 25: apportion.v1.Pdb
+	(*Tdm)(nil),             // 26: apportion.v1.Tdm
+	(*RevocableZone)(nil),   // 27: apportion.v1.RevocableZone
+	(*Undecided)(nil),       // 28: apportion.v1.Undecided
+	(*Fair)(nil),            // 29: apportion.v1.Fair
+	(*FairTurns)(nil),       // 30: apportion.v1.FairTurns
+	(*FairMemory)(nil),      // 31: apportion.v1.FairMemory
+	(*Prices)(nil),          // 32: apportion.v1.Prices
+	(*Price)(nil),           // 33: apportion.v1.Price
+	(*Backfill)(nil),        // 34: apportion.v1.Backfill
+	(*Quantum)(nil),         // 35: apportion.v1.Quantum
+	(*Kueue)(nil),           // 36: apportion.v1.Kueue
 }
 var file_apportion_v1_policy_proto_depIdxs = []int32{
 	7,  // 0: apportion.v1.Policy.tiers:type_name -> apportion.v1.Tier
@@ -2309,26 +2630,31 @@ var file_apportion_v1_policy_proto_depIdxs = []int32{
 	17, // 13: apportion.v1.Plugin.binpack:type_name -> apportion.v1.Binpack
 	19, // 14: apportion.v1.Plugin.node_group:type_name -> apportion.v1.NodeGroup
 	20, // 15: apportion.v1.Plugin.overcommit:type_name -> apportion.v1.Overcommit
-	23, // 16: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
-	24, // 17: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
-	31, // 18: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
-	29, // 19: apportion.v1.Plugin.backfill:type_name -> apportion.v1.Backfill
+	28, // 16: apportion.v1.Plugin.undecided:type_name -> apportion.v1.Undecided
+	29, // 17: apportion.v1.Plugin.fair:type_name -> apportion.v1.Fair
+	36, // 18: apportion.v1.Plugin.kueue:type_name -> apportion.v1.Kueue
+	34, // 19: apportion.v1.Plugin.backfill:type_name -> apportion.v1.Backfill
 	21, // 20: apportion.v1.Plugin.predicates:type_name -> apportion.v1.Predicates
 	22, // 21: apportion.v1.Plugin.node_order:type_name -> apportion.v1.NodeOrder
-	2,  // 22: apportion.v1.Plugin.disabled_decisions:type_name -> apportion.v1.Decision
-	18, // 23: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
-	4,  // 24: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
-	30, // 25: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
-	26, // 26: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
-	25, // 27: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
-	27, // 28: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
-	28, // 29: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
-	3,  // 30: apportion.v1.Backfill.kind:type_name -> apportion.v1.BackfillKind
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	23, // 22: apportion.v1.Plugin.sla:type_name -> apportion.v1.Sla
+	24, // 23: apportion.v1.Plugin.resource_quota:type_name -> apportion.v1.ResourceQuota
+	25, // 24: apportion.v1.Plugin.pdb:type_name -> apportion.v1.Pdb
+	26, // 25: apportion.v1.Plugin.tdm:type_name -> apportion.v1.Tdm
+	2,  // 26: apportion.v1.Plugin.disabled_decisions:type_name -> apportion.v1.Decision
+	18, // 27: apportion.v1.Binpack.resources:type_name -> apportion.v1.ResourceWeight
+	27, // 28: apportion.v1.Tdm.zones:type_name -> apportion.v1.RevocableZone
+	4,  // 29: apportion.v1.Fair.base:type_name -> apportion.v1.FairBase
+	35, // 30: apportion.v1.Fair.quanta:type_name -> apportion.v1.Quantum
+	31, // 31: apportion.v1.Fair.memory:type_name -> apportion.v1.FairMemory
+	30, // 32: apportion.v1.Fair.turns:type_name -> apportion.v1.FairTurns
+	32, // 33: apportion.v1.FairMemory.prices:type_name -> apportion.v1.Prices
+	33, // 34: apportion.v1.Prices.prices:type_name -> apportion.v1.Price
+	3,  // 35: apportion.v1.Backfill.kind:type_name -> apportion.v1.BackfillKind
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_apportion_v1_policy_proto_init() }
@@ -2358,21 +2684,25 @@ func file_apportion_v1_policy_proto_init() {
 		(*Plugin_Backfill)(nil),
 		(*Plugin_Predicates)(nil),
 		(*Plugin_NodeOrder)(nil),
+		(*Plugin_Sla)(nil),
+		(*Plugin_ResourceQuota)(nil),
+		(*Plugin_Pdb)(nil),
+		(*Plugin_Tdm)(nil),
 	}
 	file_apportion_v1_policy_proto_msgTypes[12].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[13].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[14].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[15].OneofWrappers = []any{}
 	file_apportion_v1_policy_proto_msgTypes[17].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[21].OneofWrappers = []any{}
-	file_apportion_v1_policy_proto_msgTypes[24].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[26].OneofWrappers = []any{}
+	file_apportion_v1_policy_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_apportion_v1_policy_proto_rawDesc), len(file_apportion_v1_policy_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   26,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
