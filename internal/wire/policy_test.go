@@ -62,7 +62,7 @@ func TestAFaultyPolicyNamesItsFields(t *testing.T) {
 		`volcano { ` + strings.Repeat(`actions: "shuffle" `, 101) + `}`: `policy.volcano.actions: 101 actions are more than 100`,
 		`source: "` + strings.Repeat("s", 1001) + `"`:                   `policy.source: 1001 bytes are more than 1000`,
 		`tiers { plugins { gang {} disabled_decisions: [1, 0] } }`:      `policy.tiers[0].plugins[0].disabled_decisions[1]: no decision 0`,
-		`tiers { plugins { gang {} disabled_decisions: 17 } }`:          `policy.tiers[0].plugins[0].disabled_decisions[0]: no decision 17`,
+		`tiers { plugins { gang {} disabled_decisions: 18 } }`:          `policy.tiers[0].plugins[0].disabled_decisions[0]: no decision 18`,
 		`tiers { plugins { undecided {} } }`:                            `policy.tiers[0].plugins[0].undecided.name: a plugin needs a name`,
 		`tiers { plugins { gang {} } } tiers { plugins { gang {} } }`:   `policy.tiers[1].plugins[0]: plugin "gang" is tiers[0].plugins[0] already`,
 		`tiers { plugins { fair {} } } tiers { plugins { backfill {} } }`: `policy.tiers[1].plugins[0]: plugin "backfill" does not go with "fair", which is tiers[0].plugins[0]: ` +

@@ -287,7 +287,7 @@ volcano.conf:13: tiers[3].plugins[0].arguments.overcommit-factor: not a number`,
 				"a policy file as tiers: [{plugins: [{kueue: {}}]}]",
 		},
 		"the ConfigMap around it": {
-			own: true,
+			own:  true,
 			conf: "apiVersion: v1\nkind: ConfigMap\n",
 			want: "volcano.conf:2: kind: an object of Kubernetes; give only the text under data.volcano-scheduler.conf",
 		},
