@@ -238,7 +238,7 @@ func (r *reader) resourcesAt(v *objects.Value) *amounts {
 		}
 		dim, fresh := r.units.of(item.Key)
 		if dim.unit == dropped {
-			if fresh {
+			if fresh && !quotaNames(item.Key) {
 				r.WarnDropped(item, "%q is not a resource that Volcano accounts for", item.Key)
 			}
 			continue

@@ -74,9 +74,9 @@ func TestAQueueWithoutAWeightHasThatOfTheQueueThatItReplaces(t *testing.T) {
 		options []volcano.Option
 		want    []uint32
 	}{
-		"in a cluster":             {[]objects.Source{cluster, file}, nil, []uint32{1, 7, 2, 0}},
-		"in a test":                {[]objects.Source{file}, []volcano.Option{volcano.WithQueueDefaults()}, []uint32{1, 1, 2, 0}},
-		"a dump is what it states": {[]objects.Source{file}, nil, []uint32{0, 0, 2, 0}},
+		"in a cluster":      {[]objects.Source{cluster, file}, nil, []uint32{1, 7, 2, 0}},
+		"alone":             {[]objects.Source{file}, nil, []uint32{1, 1, 2, 0}},
+		"for the scheduler": {[]objects.Source{file}, []volcano.Option{volcano.AsScheduler()}, []uint32{0, 0, 2, 0}},
 	} {
 		t.Run(story, func(t *testing.T) {
 			read, err := volcano.ReadManifests(test.sources, test.options...)

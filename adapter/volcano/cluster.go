@@ -30,9 +30,10 @@ func (r *reader) cluster() (*Cluster, error) {
 			present = append(present, j)
 		}
 	}
-	if r.Lenient {
+	if r.forgetPreferences(present); r.Lenient {
 		present = r.roomForJobs(present)
 	}
+	r.guard(snapshot, present)
 	r.tell(jobs)
 	r.restrictVolumes(present)
 	r.restrict(snapshot, usedPlacements(present))
@@ -43,6 +44,7 @@ func (r *reader) cluster() (*Cluster, error) {
 		j.ending.set(j.message)
 		started = append(started, j.ending.started)
 		r.shareRequests(j)
+		j.shareUnstated()
 		j.message.MinResources = r.dimensions.message(j.minResources)
 		j.restrictTasks()
 		snapshot.Jobs = append(snapshot.Jobs, j.message)
@@ -104,6 +106,12 @@ func (r *reader) placePods(jobs map[objects.Identity]*job) {
 	for i := range r.jobs {
 		groups[r.jobs[i].identity()] = true
 	}
+	never := map[string]bool{}
+	for _, class := range r.classes {
+		if class.never && class.name != "" {
+			never[class.name] = true
+		}
+	}
 	uids := make(map[string]bool, len(r.pods))
 	var orphans, astray []*pod
 	for i := range r.pods {
@@ -115,6 +123,9 @@ func (r *reader) placePods(jobs map[objects.Identity]*job) {
 		}
 		if p.node != "" && !placed && !p.terminated {
 			astray = append(astray, p)
+		}
+		if never[p.task.GetDetail().GetPriorityClass()] && !p.policy && !p.terminated {
+			p.task.Detail.NeverPreempts = true
 		}
 		r.useClaims(p)
 		if j := jobs[group]; j != nil && p.group != "" {
@@ -205,9 +216,39 @@ func (j *job) add(p *pod) {
 	i := j.groups[p.role]
 	j.requests[i] = append(j.requests[i], p.request)
 	j.placed[i] = append(j.placed[i], p.placed)
+	j.unstated[i] = append(j.unstated[i], p.unstated)
 	j.ending.add(p.run)
 	if name := p.task.GetName(); p.owner != "" && (j.message.Owner == "" || j.charged != "" && name < j.charged) {
 		j.message.Owner, j.charged = p.owner, name
+	}
+}
+
+// shareUnstated says of each group what the containers of most of its tasks leave open; the other tasks say it themselves.
+func (j *job) shareUnstated() {
+	message := func(u unstatedCount) *apportionv1.Unstated {
+		return &apportionv1.Unstated{Cpu: uint32(u.cpu), Memory: uint32(u.memory)}
+	}
+	for i, group := range j.message.Groups {
+		var living []unstatedCount
+		for k, u := range j.unstated[i] {
+			if !ended(group.Tasks[k].GetStatus()) {
+				living = append(living, u)
+			}
+		}
+		shared := commonest(living)
+		if shared != (unstatedCount{}) {
+			group.Unstated = message(shared)
+		}
+		for k, u := range j.unstated[i] {
+			if u == shared || ended(group.Tasks[k].GetStatus()) {
+				continue
+			}
+			task := group.Tasks[k]
+			if task.Detail == nil {
+				task.Detail = &apportionv1.TaskDetail{}
+			}
+			task.Detail.Unstated = message(u)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	volcanoGroup  = "scheduling.volcano.sh"
 	priorityGroup = "scheduling.k8s.io"
 	storageGroup  = "storage.k8s.io"
+	budgetGroup   = "policy"
 	coreVersion   = "v1"
 	betaVersion   = "v1beta1"
 	// volcanoVersion is the apiVersion of the kinds of volcanoGroup.
@@ -36,12 +37,16 @@ const (
 	driverKind    = "CSIDriver"
 	attachKind    = "CSINode"
 	capacityKind  = "CSIStorageCapacity"
+	budgetKind    = "PodDisruptionBudget"
+	quotaKind     = "ResourceQuota"
 )
 
 // What is not judged where a list cannot be read.
 const (
 	judgesVolumes    = "volumes of pods"
 	judgesNamespaces = "affinities to pods in namespaces selected by labels"
+	judgesBudgets    = "disruption budgets, by which the plugin pdb spares pods"
+	judgesQuotas     = "quotas of namespaces, by which the plugin resourcequota refuses jobs"
 )
 
 // olderVersions are those of objects that files have and clusters no longer serve.
@@ -76,6 +81,16 @@ var kinds = objects.NewTable(
 		Resource: core(namespaceKind, "namespaces", false, judgesNamespaces), Shape: objects.Select("metadata.labels"),
 		Read: (*reader).namespace,
 	},
+	objects.Row[*reader]{
+		Resource: objects.Resource{
+			Kind: budgetKind, Group: budgetGroup, Versions: []string{coreVersion}, Older: []string{betaVersion},
+			List: "poddisruptionbudgets", Namespaced: true, Judges: judgesBudgets,
+		},
+		Shape: budgetShape, Read: (*reader).disruptionBudget,
+	},
+	objects.Row[*reader]{Resource: core(quotaKind, "resourcequotas", true, judgesQuotas), Shape: quotaShape, Read: (*reader).resourceQuota},
+	// Its controller makes a PodGroup of it, which is read.
+	objects.Row[*reader]{Resource: objects.Resource{Kind: "Job", Group: "batch.volcano.sh", Versions: []string{"v1alpha1"}}},
 	objects.Row[*reader]{Resource: schedulerconf.ConfigMap}, objects.Row[*reader]{Resource: schedulerconf.Deployment},
 )
 
@@ -120,7 +135,16 @@ const (
 	// Read from annotations and from labels.
 	taskRoleKey    = "volcano.sh/task-spec"
 	preemptableKey = "volcano.sh/preemptable"
-	cooldownKey    = "volcano.sh/cooldown-time"
+
+	// Read from the annotations of PodGroups. The plugin sla knows two names of its own.
+	waitingTimeAnnotation      = "volcano.sh/sla-waiting-time"
+	plainWaitingTimeAnnotation = "sla-waiting-time"
+	jobMinAvailableAnnotation  = "volcano.sh/jdb-min-available"
+	jobMaxUnavailable          = "volcano.sh/jdb-max-unavailable"
+
+	// An annotation of pods and a label of nodes.
+	revocableZoneKey = "volcano.sh/revocable-zone"
+	cooldownKey      = "volcano.sh/cooldown-time"
 
 	// ExpectedEndAnnotation of a PodGroup says when its job is expected to end, as 2006-01-02T15:04:05Z. Volcano copies the annotations of
 	// a Job to its PodGroup.

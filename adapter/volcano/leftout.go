@@ -25,6 +25,8 @@ type entities struct {
 	// namespaces are those that were read.
 	namespaces []namespace
 	storage    []stored
+	budgets    []budget
+	quotas     []quota
 }
 
 // Mark notes the entities before an object is read.
@@ -71,8 +73,20 @@ func (r *reader) alone(before *entities) *apportionv1.Snapshot {
 		n.message = proto.CloneOf(n.message)
 		n.add(s, d)
 	}
+	for _, b := range r.budgets[len(before.budgets):] {
+		s.DisruptionBudgets = append(s.DisruptionBudgets, b.message)
+	}
+	for _, q := range r.quotas[len(before.quotas):] {
+		s.Quotas = append(s.Quotas, q.message)
+	}
 	for _, j := range r.jobs[len(before.jobs):] {
 		m := proto.CloneOf(j.message)
+		if len(j.named) > 0 && m.Detail == nil {
+			m.Detail = &apportionv1.JobDetail{}
+		}
+		if len(j.named) > 0 {
+			m.Detail.QuotaRequests = j.named
+		}
 		m.MinResources = d.message(j.minResources)
 		s.Queues, s.Jobs = append(s.Queues, &apportionv1.Queue{Name: m.GetQueue()}), append(s.Jobs, m)
 	}

@@ -78,8 +78,7 @@ status: {state: Closing}
 			"createTime": "1767323045000000000"
 		}]
 	}`, cluster.Snapshot)
-	require.Len(t, cluster.Warnings, 1)
-	require.Equal(t, "cluster.yaml:18: spec.capability.count/jobs", cluster.Warnings[0].Path)
+	require.Empty(t, cluster.Warnings, "what quotas alone count is no fault")
 }
 
 func TestQueueThatSaysNothing(t *testing.T) {
@@ -91,7 +90,7 @@ func TestQueueThatSaysNothing(t *testing.T) {
 		"an unknown state": {`{kind: Queue, metadata: {name: q}, status: {state: Ajar}}`, "UNKNOWN"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			requireMessage(t, `{"name": "q", "weight": 0, "state": "QUEUE_STATE_`+test.state+`"}`, read(t, test.manifest).Snapshot.Queues[0])
+			requireMessage(t, `{"name": "q", "weight": 1, "state": "QUEUE_STATE_`+test.state+`"}`, read(t, test.manifest).Snapshot.Queues[0])
 		})
 	}
 }
@@ -106,7 +105,7 @@ func TestWhatIsPresentAndEmptyStaysPresent(t *testing.T) {
 {kind: PodGroup, metadata: {name: k}, spec: {queue: q}}
 `).Snapshot
 	requireMessage(t, `{
-		"name": "r", "weight": 0, "state": "QUEUE_STATE_OPEN",
+		"name": "r", "weight": 1, "state": "QUEUE_STATE_OPEN",
 		"capability": {}, "deserved": {}, "guarantee": {}, "nodeGroupAffinity": {}
 	}`, s.Queues[1])
 	require.NotNil(t, s.Jobs[0].MinResources)
@@ -207,14 +206,16 @@ func TestTasksOfARoleShareTheCommonestRequest(t *testing.T) {
 					{"name": "a", "status": "TASK_STATUS_PENDING", "detail": {"request": {"dimensions": [0, 1], "amounts": [1000, 1]}}},
 					{"name": "b", "status": "TASK_STATUS_PENDING"},
 					{"name": "d", "status": "TASK_STATUS_PENDING"}
-				]
+				],
+				"unstated": {"memory": 1}
 			},
 			{
 				"request": {"dimensions": [0, 1], "amounts": [4000, 1]},
 				"tasks": [
 					{"name": "c", "status": "TASK_STATUS_PENDING"},
 					{"name": "e", "status": "TASK_STATUS_PENDING", "detail": {"request": {"dimensions": [0, 1], "amounts": [3000, 1]}}}
-				]
+				],
+				"unstated": {"memory": 1}
 			}
 		]
 	}`, s.Jobs[0])

@@ -48,6 +48,7 @@ func (r *reader) node(m objects.Metadata, root *objects.Value) {
 		group := r.TextAt(label)
 		n.message.Group = &group
 	}
+	n.message.RevocableZone = r.TextAt(m.Labels.Field(revocableZoneKey))
 	r.nodes = append(r.nodes, n)
 }
 

@@ -62,6 +62,10 @@ func (o *Objects) read(doc *objects.Document, root *objects.Value, c *objects.Co
 		c.Entity = &r.namespaces[0]
 	case len(r.storage) > 0:
 		c.Entity = &r.storage[0]
+	case len(r.budgets) > 0:
+		c.Entity = &r.budgets[0]
+	case len(r.quotas) > 0:
+		c.Entity = &r.quotas[0]
 	}
 	r.forget()
 }
@@ -120,6 +124,10 @@ func (r *reader) take(c *objects.Content) {
 		r.namespaces = append(r.namespaces, *e)
 	case *stored:
 		r.storage = append(r.storage, *e)
+	case *budget:
+		r.budgets = append(r.budgets, *e)
+	case *quota:
+		r.quotas = append(r.quotas, *e)
 	case *priorityClass:
 		r.classes = append(r.classes, *e)
 	case *queue:
@@ -134,6 +142,7 @@ func (r *reader) take(c *objects.Content) {
 		j := *e
 		j.message, j.groups = proto.CloneOf(e.message), maps.Clone(e.groups)
 		j.requests, j.placed = make([][]*amounts, len(e.requests)), make([][]placed, len(e.placed))
+		j.unstated = make([][]unstatedCount, len(e.unstated))
 		r.jobs = append(r.jobs, j)
 	case *pod:
 		p := *e
@@ -150,7 +159,8 @@ func copyTask(t *apportionv1.Task) *apportionv1.Task {
 	if d := t.GetDetail(); d != nil {
 		out.Detail = &apportionv1.TaskDetail{
 			Preemptable: d.Preemptable, Gate: d.GetGate(), PriorityClass: d.GetPriorityClass(), ScheduleTime: d.ScheduleTime,
-			Cooldown: d.Cooldown, Condition: d.GetCondition(),
+			Cooldown: d.Cooldown, Condition: d.GetCondition(), NominatedNode: d.GetNominatedNode(), NeverPreempts: d.GetNeverPreempts(),
+			RevocableZone: d.GetRevocableZone(), Unlabelled: d.GetUnlabelled(),
 		}
 	}
 	return out

@@ -53,7 +53,7 @@ kind: Pod
 metadata: {name: p, namespace: ns, %s}
 spec: {nodeName: n}
 status: {phase: %s, conditions: [{type: PodScheduled, status: "True", lastTransitionTime: "2026-01-02T03:04:05Z"}]}
-`, inGroup, phase)
+`, labelled, phase)
 		sources := []objects.Source{{Name: "f", Data: []byte(manifests)}}
 		of := func(opts ...Option) *apportionv1.Task {
 			c, err := ReadManifests(sources, opts...)

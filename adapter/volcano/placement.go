@@ -23,6 +23,11 @@ import (
 // placement is the node selector, required node affinity and tolerations of the pods that share it.
 type placement struct {
 	pod corev1.Pod
+	// preferred are the preferred terms of its node affinity, and prefers finds how much nodes are preferred by them; nil: none. plain is
+	// then the placement without them.
+	preferred []corev1.PreferredSchedulingTerm
+	prefers   *nodeaffinity.PreferredSchedulingTerms
+	plain     *placement
 	// key is its key in placements.
 	key string
 	// volumes are the nodes that reach the pods' volumes; nil: all. base is then the placement without them.
@@ -45,6 +50,9 @@ func (p *placement) conditions() int64 {
 			n += 1 + len(term.MatchExpressions) + len(term.MatchFields)
 		}
 	}
+	for i := range p.preferred {
+		n += 1 + len(p.preferred[i].Preference.MatchExpressions) + len(p.preferred[i].Preference.MatchFields)
+	}
 	return int64(1 + n/atOnce)
 }
 
@@ -54,8 +62,8 @@ type nodeCandidate = *corev1.Node
 // placements holds each placement once, by its JSON.
 type placements map[string]*placement
 
-// placement reads a pod's placement. Pods with equal ones share it.
-func (r *reader) placement(spec *objects.Value) *placement {
+// requiredPlacement reads a pod's placement without what it merely prefers. Pods with equal ones share it.
+func (r *reader) requiredPlacement(spec *objects.Value) *placement {
 	selector, tolerations := spec.Field("nodeSelector"), spec.Field("tolerations")
 	required := spec.Field("affinity").Field("nodeAffinity").Field(requiredField)
 	key := objects.AppendJSON(nil, selector)
@@ -163,6 +171,8 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 		a := r.allowedOnce(p)
 		nodes, rule := a.nodes, a.rule
 		switch cordoned := a.tolerant && r.cordoned(); {
+		case len(nodes) == len(r.nodes) && len(a.preferences) > 0 && !a.fixed && !cordoned:
+			rule = preferredRule
 		case cordoned:
 			rule = strings.TrimPrefix(rule+"; cordoned nodes are tolerated", "; ")
 		case len(nodes) == len(r.nodes) && a.fixed:
@@ -181,6 +191,7 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 			}
 			key = strconv.AppendBool(strconv.AppendBool(key, e.GetFirm()), e.GetOtherRole())
 		}
+		key = appendPreferences(key, a.preferences)
 		name, ok := sets[string(key)]
 		if !ok {
 			name = rule
@@ -190,6 +201,7 @@ func (r *reader) restrict(snapshot *apportionv1.Snapshot, used []*placement) {
 			}
 			names[name], sets[string(key)] = true, name
 			set := &apportionv1.NodeSet{Name: name, Nodes: nodes, Exclusions: a.exclusions, ToleratesCordon: a.tolerant, Fixed: a.fixed}
+			set.Preferences = a.preferences
 			if name != rule {
 				set.Rule = rule
 			}
@@ -223,6 +235,8 @@ type allowed struct {
 	// rule is what excludes the others, and exclusions are the reasons as Kubernetes' scheduler counts them: of each node the first.
 	rule       string
 	exclusions []*apportionv1.NodeExclusion
+	// preferences are those of the nodes.
+	preferences []*apportionv1.NodePreference
 }
 
 // allowedBy returns the nodes that a placement permits.
@@ -234,6 +248,7 @@ func (r *reader) allowedBy(p *placement) allowed {
 	var reasons exclusions
 	unmatched := false
 	var taints, volumes []string
+	var preferences preferences
 	a.tolerant = p.toleratesCordon()
 	for i := range r.nodes {
 		n := r.nodes[i].candidate
@@ -251,6 +266,7 @@ func (r *reader) allowedBy(p *placement) allowed {
 			reasons.add(uint32(i), exclusion{rule: p.volumes.without(i), firm: true})
 		default:
 			a.nodes = append(a.nodes, uint32(i))
+			preferences.add(uint32(i), p.preference(n))
 		}
 		if mismatch {
 			unmatched = true
@@ -270,7 +286,7 @@ func (r *reader) allowedBy(p *placement) allowed {
 	if len(volumes) > 0 {
 		parts = append(parts, few(volumes, "; "))
 	}
-	a.rule, a.exclusions = r.Shortened(strings.Join(parts, "; ")), reasons.list(r)
+	a.rule, a.exclusions, a.preferences = r.Shortened(strings.Join(parts, "; ")), reasons.list(r), preferences.list
 	a.fixed = len(a.nodes) > 0 && r.fixed(p, r.nodes[a.nodes[0]].candidate)
 	return a
 }

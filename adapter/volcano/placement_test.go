@@ -40,7 +40,7 @@ func onRacks(t *testing.T, pods ...string) *apportionv1.Snapshot {
 	t.Helper()
 	text := racks
 	for i, spec := range pods {
-		text += fmt.Sprintf("---\n{kind: Pod, metadata: {name: p%d, namespace: ns, %s}, spec: {%s}}\n", i, inGroup, spec)
+		text += fmt.Sprintf("---\n{kind: Pod, metadata: {name: p%d, namespace: ns, %s}, spec: {%s}}\n", i, labelled, spec)
 	}
 	return read(t, text).Snapshot
 }
@@ -82,7 +82,10 @@ func TestAPodMayUseTheNodesThatItsSelectorAffinityAndTolerationsLeave(t *testing
 		nodes      []uint32
 	}{
 		"a taint that is not tolerated": {rule: "no toleration of taint dedicated=vision:NoSchedule", nodes: []uint32{0, 2, 3}},
-		"a taint that is tolerated":     {spec: tolerant},
+		"a taint that is tolerated":     {spec: `tolerations: [{key: dedicated, operator: Exists}, {key: soft, operator: Exists}]`},
+		"a taint that would rather have no pods": {
+			spec: tolerant, rule: "all nodes, some of them preferred", nodes: []uint32{0, 1, 2, 3},
+		},
 		"a node selector": {
 			spec: tolerant + `, nodeSelector: {gpu: h100}`, rule: "node selector gpu=h100", nodes: []uint32{0, 1},
 		},
@@ -100,6 +103,7 @@ func TestAPodMayUseTheNodesThatItsSelectorAffinityAndTolerationsLeave(t *testing
 			rule: "node affinity of an empty term, which matches no node",
 		},
 		"a preferred affinity restricts nothing": {
+			rule: "all nodes, some of them preferred", nodes: []uint32{0, 1, 2, 3},
 			spec: tolerant + `, affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
 				{weight: 1, preference: {matchExpressions: [{key: zone, operator: In, values: ["2"]}]}}]}}`,
 		},
@@ -134,7 +138,7 @@ func TestEqualSetsAreNamedOnceAndATaskNamesItsOwn(t *testing.T) {
 	require.Equal(t, s.NodeSets[1].Name, group.Tasks[1].Detail.NodeSet)
 
 	t.Run("a task that may use every node leaves the group without a set", func(t *testing.T) {
-		group := onRacks(t, h100, h100, `tolerations: [{key: dedicated, operator: Exists}]`).Jobs[0].Groups[0]
+		group := onRacks(t, h100, h100, `tolerations: [{key: dedicated, operator: Exists}, {key: soft, operator: Exists}]`).Jobs[0].Groups[0]
 		require.Empty(t, group.NodeSet)
 		require.NotEmpty(t, group.Tasks[0].Detail.NodeSet)
 		require.Nil(t, group.Tasks[2].Detail)
@@ -194,7 +198,7 @@ func TestWhatTheSchedulerReportedIsQuoted(t *testing.T) {
 {kind: Pod, metadata: {name: q, namespace: ns, `+inGroup+`}, status: {phase: Pending, conditions: [
   {type: PodScheduled, status: "False", message: `+long+`}]}}
 ---
-{kind: Pod, metadata: {name: r, namespace: ns, `+inGroup+`}, status: {phase: Running, conditions: [{type: PodScheduled, status: "True"}]}}
+{kind: Pod, metadata: {name: r, namespace: ns, `+labelled+`}, status: {phase: Running, conditions: [{type: PodScheduled, status: "True"}]}}
 `).Snapshot
 	require.Equal(t, "NotEnoughResources: 1/1 tasks in gang unschedulable", s.Jobs[0].Condition)
 	tasks := s.Jobs[0].Groups[0].Tasks

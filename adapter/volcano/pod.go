@@ -1,6 +1,7 @@
 package volcano
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,10 @@ type pod struct {
 	owner string
 	// scheduler is the name of its scheduler. Empty: not given.
 	scheduler string
+	// policy: its preemption policy is stated, which its class does not change.
+	policy bool
+	// unstated is what its containers leave open.
+	unstated unstatedCount
 	// written is the pod's position in the input.
 	written objects.Origin
 }
@@ -35,9 +40,11 @@ type pod struct {
 // podShape is what is read of a Pod.
 var podShape = objects.Annotated(objects.Select(
 	"metadata.labels", "metadata.deletionTimestamp",
-	"spec.containers.name", "spec.containers.restartPolicy", "spec.containers.resources.requests",
+	"spec.containers.name", "spec.containers.restartPolicy", "spec.containers.resources.requests", "spec.containers.resources.limits",
 	"spec.containers.ports.hostPort", "spec.containers.ports.protocol", "spec.containers.ports.hostIP",
 	"spec.initContainers.name", "spec.initContainers.restartPolicy", "spec.initContainers.resources.requests",
+	"spec.initContainers.resources.limits", "spec.preemptionPolicy", "status.nominatedNodeName",
+	"spec.affinity.nodeAffinity."+preferredField+"*",
 	"spec.initContainers.ports.hostPort", "spec.initContainers.ports.protocol", "spec.initContainers.ports.hostIP",
 	"spec.overhead", "spec.nodeName", "spec.schedulerName", "spec.priority", "spec.priorityClassName", "spec.activeDeadlineSeconds",
 	"spec.schedulingGates.name", "spec.resources.requests", "spec.nodeSelector", "spec.tolerations*", "spec.topologySpreadConstraints*",
@@ -49,7 +56,7 @@ var podShape = objects.Annotated(objects.Select(
 	"status.containerStatuses.name", "status.containerStatuses.allocatedResources", "status.containerStatuses.resources.requests",
 	"status.initContainerStatuses.name", "status.initContainerStatuses.allocatedResources",
 	"status.initContainerStatuses.resources.requests",
-), groupNameAnnotation, taskRoleKey, preemptableKey, cooldownKey, taskPriorityAnnotation, OwnerKey)
+), groupNameAnnotation, taskRoleKey, preemptableKey, cooldownKey, taskPriorityAnnotation, OwnerKey, revocableZoneKey)
 
 // pod reads a Pod.
 func (r *reader) pod(m objects.Metadata, root *objects.Value) {
@@ -65,7 +72,9 @@ func (r *reader) pod(m objects.Metadata, root *objects.Value) {
 		placed: placed{
 			placement: r.placement(spec), unjudged: r.unjudged(spec), traits: r.traitsOf(m, spec), claims: r.claims(m, spec),
 		},
-		written: objects.Origin{Doc: r.Doc, At: root.At},
+		policy:   spec.Field("preemptionPolicy") != nil,
+		unstated: r.unstatedIn(spec),
+		written:  objects.Origin{Doc: r.Doc, At: root.At},
 	}
 	phase := r.podPhase(status.Field("phase"))
 	p.terminated = phase == corev1.PodSucceeded || phase == corev1.PodFailed
@@ -181,10 +190,39 @@ func (r *reader) detail(m objects.Metadata, spec, status *objects.Value, phase c
 			some = true
 		}
 	}
+	if phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+		some = r.sessionDetail(&d, m, spec, status) || some
+	}
 	if !some {
 		return nil
 	}
 	return &d
+}
+
+// neverPreempts is the preemption policy of pods that have nobody evicted.
+const neverPreempts = string(corev1.PreemptNever)
+
+// anyZone is the one revocable zone that pods may name: all of them.
+const anyZone = "*"
+
+// sessionDetail sets what only whole sessions read of a pod, and reports whether there is any.
+func (r *reader) sessionDetail(d *apportionv1.TaskDetail, m objects.Metadata, spec, status *objects.Value) bool {
+	if spec.Field("nodeName") == nil {
+		d.NominatedNode = r.TextAt(status.Field("nominatedNodeName"))
+	}
+	d.NeverPreempts = r.TextAt(spec.Field("preemptionPolicy")) == neverPreempts
+	zone := m.Annotations.Field(revocableZoneKey)
+	if zone == nil {
+		// Who may be preempted may use revocable nodes, unless the pod says otherwise. Its label does not count here.
+		preemptable, err := strconv.ParseBool(r.TextAt(m.Annotations.Field(preemptableKey)))
+		if preemptable && err == nil {
+			d.RevocableZone = anyZone
+		}
+	} else if r.TextAt(zone) == anyZone {
+		d.RevocableZone = anyZone
+	}
+	d.Unlabelled = m.Labels == nil || m.Labels.Type == objects.Map && len(m.Labels.Items) == 0
+	return d.NominatedNode != "" || d.NeverPreempts || d.RevocableZone != "" || d.Unlabelled
 }
 
 // annotationOrLabel is the text under a key of the annotations, or else of the labels; present distinguishes an empty text from none.
@@ -308,7 +346,7 @@ func (r *reader) listAt(v *objects.Value) []*objects.Value {
 // containerRequest returns a container's request, or, while it is resized in place, the maximum of its requested, actual and allocated
 // resources. nil: nothing.
 func (r *reader) containerRequest(container *objects.Value, running map[string]*objects.Value, infeasible bool) *amounts {
-	asked := r.resourcesAt(container.Field("resources").Field("requests"))
+	asked := r.askedBy(container)
 	state, ok := running[container.TextOf(objects.NameField)]
 	if !ok {
 		return asked
@@ -320,6 +358,59 @@ func (r *reader) containerRequest(container *objects.Value, running map[string]*
 	most.raise(r.resourcesAt(state.Field("resources").Field("requests")))
 	most.raise(r.resourcesAt(state.Field("allocatedResources")))
 	return most
+}
+
+// askedBy returns what a container asks for: its limits stand for requests that it does not state, as the API server writes them.
+func (r *reader) askedBy(container *objects.Value) *amounts {
+	resources := container.Field("resources")
+	asked, limits := r.resourcesAt(resources.Field("requests")), r.resourcesAt(resources.Field("limits"))
+	if limits == nil || len(limits.entries) == 0 {
+		return asked
+	}
+	if asked == nil {
+		return limits
+	}
+	for _, e := range limits.entries {
+		if place, fresh := asked.at(e.name); fresh {
+			place.amount = e.amount
+		}
+	}
+	return asked
+}
+
+// unstatedCount counts the containers of a pod that ask for no cpu, and for no memory.
+type unstatedCount struct{ cpu, memory uint16 }
+
+// unstatedIn counts what containers leave open that run as long as the pod. What a pod states as a whole is not open.
+func (r *reader) unstatedIn(spec *objects.Value) (u unstatedCount) {
+	count := func(container *objects.Value) {
+		resources := container.Field("resources")
+		open := func(name corev1.ResourceName) bool {
+			return resources.Field("requests").Field(string(name)) == nil && resources.Field("limits").Field(string(name)) == nil
+		}
+		if open(corev1.ResourceCPU) && u.cpu < math.MaxUint16 {
+			u.cpu++
+		}
+		if open(corev1.ResourceMemory) && u.memory < math.MaxUint16 {
+			u.memory++
+		}
+	}
+	for _, container := range itemsOf(spec.Field("containers")) {
+		count(container)
+	}
+	for _, container := range itemsOf(spec.Field("initContainers")) {
+		if container.TextOf("restartPolicy") == string(corev1.ContainerRestartPolicyAlways) {
+			count(container)
+		}
+	}
+	whole := spec.Field("resources").Field("requests")
+	if whole.Field(string(corev1.ResourceCPU)) != nil {
+		u.cpu = 0
+	}
+	if whole.Field(string(corev1.ResourceMemory)) != nil {
+		u.memory = 0
+	}
+	return u
 }
 
 // statusesByName returns the containers' statuses that contain resources.

@@ -33,6 +33,9 @@ status: {%s}
 
 const inGroup = `annotations: {scheduling.k8s.io/group-name: j}`
 
+// labelled is inGroup with a label, as most pods have.
+const labelled = inGroup + `, labels: {app: a}`
+
 func TestRequestIsWhatThePodNeedsAtItsPeak(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec, status string
@@ -139,7 +142,7 @@ func TestDetailsOfATask(t *testing.T) {
 			annotations: `volcano.sh/preemptable: "false"`, labels: `volcano.sh/preemptable: "true"`, want: `{"detail": {"preemptable": false}}`,
 		},
 		"preemptable by annotation, whatever the label": {
-			annotations: `volcano.sh/preemptable: "true"`, labels: `volcano.sh/preemptable: "false"`, want: `{}`,
+			annotations: `volcano.sh/preemptable: "true"`, labels: `volcano.sh/preemptable: "false"`, want: `{"detail": {"revocableZone": "*"}}`,
 		},
 		"maybe is not preemptable":          {labels: `volcano.sh/preemptable: maybe`, want: `{"detail": {"preemptable": false}}`},
 		"an empty text is not preemptable":  {labels: `volcano.sh/preemptable: ""`, want: `{"detail": {"preemptable": false}}`},
@@ -178,7 +181,7 @@ func TestDetailsOfATask(t *testing.T) {
 		"a time of scheduling alone is not kept": {status: scheduled, want: `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			metadata := fmt.Sprintf(`labels: {%s}, annotations: {scheduling.k8s.io/group-name: j, %s}`, c.labels, c.annotations)
+			metadata := fmt.Sprintf(`labels: {app: a, %s}, annotations: {scheduling.k8s.io/group-name: j, %s}`, c.labels, c.annotations)
 			task, _ := readTask(t, metadata, c.spec, c.status)
 			task.Name, task.Status = "", 0
 			requireMessage(t, c.want, task)

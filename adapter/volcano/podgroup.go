@@ -36,6 +36,10 @@ type job struct {
 	ending ending
 	// charged is the name of the pod that names the owner; empty: none does, or the PodGroup names it.
 	charged string
+	// named are the minimum resources under their own names, for quotas.
+	named []*apportionv1.NamedAmount
+	// unstated has what the containers of each group's tasks leave open.
+	unstated [][]unstatedCount
 	// topology says that the nodes of its tasks must be near each other.
 	topology bool
 }
@@ -43,10 +47,12 @@ type job struct {
 // podGroupShape is what is read of a PodGroup.
 var podGroupShape = objects.Annotated(objects.Select(
 	"metadata.labels", "spec?", "spec.minMember", "spec.minTaskMember", "spec.queue", "spec.priorityClassName", "spec.minResources",
-	"spec.networkTopology?", "spec.networkTopology.mode", "spec.subGroupPolicy?", "spec.subGroupPolicy.networkTopology?", "status.phase",
+	"spec.networkTopology?", "spec.networkTopology.mode", "spec.subGroupPolicy?", "spec.subGroupPolicy.networkTopology?",
+	"spec.subGroupPolicy.networkTopology.mode", "status.phase",
 	"status.conditions.type", "status.conditions.status", "status.conditions.reason", "status.conditions.message",
 	"status.conditions.lastTransitionTime",
-), ExpectedEndAnnotation, ExpectedRuntimeAnnotation, OwnerKey)
+), ExpectedEndAnnotation, ExpectedRuntimeAnnotation, OwnerKey, preemptableKey, waitingTimeAnnotation, plainWaitingTimeAnnotation,
+	jobMinAvailableAnnotation, jobMaxUnavailable)
 
 // podGroup reads a PodGroup.
 func (r *reader) podGroup(m objects.Metadata, root *objects.Value) {
@@ -70,9 +76,11 @@ func (r *reader) podGroup(m objects.Metadata, root *objects.Value) {
 			CreateTime:   m.Created,
 			Condition:    r.refusal(root.Field("status"), "Unschedulable", string(corev1.ConditionTrue)),
 			Owner:        r.owner(m),
+			Detail:       r.jobDetail(m),
 		},
+		named:         namedIn(spec.Field("minResources")),
 		minResources:  r.resourcesAt(spec.Field("minResources")),
-		topology:      spec.Field("networkTopology") != nil && spec.Field("networkTopology").TextOf("mode") != "soft",
+		topology:      hardTopology(spec) || anyOf(spec.Field("subGroupPolicy"), hardTopology),
 		priorityClass: r.TextAt(spec.Field("priorityClassName")),
 		written:       objects.Origin{Doc: r.Doc, At: root.At},
 		queue:         objects.Origin{Doc: r.Doc, At: named.At},
@@ -86,6 +94,51 @@ func (r *reader) podGroup(m objects.Metadata, root *objects.Value) {
 		}
 	}
 	r.jobs = append(r.jobs, j)
+}
+
+// hardTopology reports whether the nodes of tasks must be near each other, as is the default of a network topology.
+func hardTopology(of *objects.Value) bool {
+	topology := of.Field("networkTopology")
+	return topology != nil && topology.Type == objects.Map && topology.TextOf("mode") != "soft"
+}
+
+// jobDetail reads the rarely used properties of a PodGroup; nil: it has none.
+func (r *reader) jobDetail(m objects.Metadata) *apportionv1.JobDetail {
+	var d apportionv1.JobDetail
+	some := false
+	if written, ok := r.annotationOrLabel(m, preemptableKey); ok {
+		preemptable, err := strconv.ParseBool(written)
+		some, d.Preemptable = true, new(preemptable && err == nil)
+	}
+	for _, key := range []string{waitingTimeAnnotation, plainWaitingTimeAnnotation} {
+		if limit := r.waitingLimit(m.Annotations.Field(key)); limit > 0 && d.WaitingLimit == nil {
+			some, d.WaitingLimit = true, &limit
+		}
+	}
+	// The first of the two that is there counts.
+	if v := m.Annotations.Field(jobMinAvailableAnnotation); v != nil {
+		d.DisruptionMinAvailable = r.TextAt(v)
+	} else {
+		d.DisruptionMaxUnavailable = r.TextAt(m.Annotations.Field(jobMaxUnavailable))
+	}
+	if some = some || d.DisruptionMinAvailable != "" || d.DisruptionMaxUnavailable != ""; !some {
+		return nil
+	}
+	return &d
+}
+
+// waitingLimit reads how long a job waits at most; 0: not stated, or not a duration above 0, which has no effect.
+func (r *reader) waitingLimit(v *objects.Value) int64 {
+	if v == nil {
+		return 0
+	}
+	limit, err := time.ParseDuration(r.TextAt(v))
+	if err != nil || limit <= 0 {
+		r.Warn(apportionv1.WarningCode_WARNING_CODE_SETTING_IGNORED, v,
+			"not a duration above 0 like 1h30m, so it does not limit how long the job waits%s", objects.Shown(v))
+		return 0
+	}
+	return int64(limit)
 }
 
 // owner returns the owner that an object names, empty if it names none.
@@ -108,6 +161,7 @@ func (j *job) group(role string) *apportionv1.TaskGroup {
 		j.message.Groups = append(j.message.Groups, &apportionv1.TaskGroup{Role: role})
 		j.requests = append(j.requests, nil)
 		j.placed = append(j.placed, nil)
+		j.unstated = append(j.unstated, nil)
 	}
 	return j.message.Groups[i]
 }
@@ -246,14 +300,18 @@ type priorityClass struct {
 	name   string
 	value  int32
 	global bool
+	// never: its pods have nobody evicted.
+	never bool
 }
 
 // classShape is what is read of a PriorityClass.
-var classShape = objects.Select("value", "globalDefault")
+var classShape = objects.Select("value", "globalDefault", "preemptionPolicy")
 
 // priorityClass reads a PriorityClass. Of several global defaults the last one counts, as for Volcano.
 func (r *reader) priorityClass(m objects.Metadata, root *objects.Value) {
-	class := priorityClass{name: m.Name, value: r.WholeAt(root.Field("value"))}
+	class := priorityClass{
+		name: m.Name, value: r.WholeAt(root.Field("value")), never: r.TextAt(root.Field("preemptionPolicy")) == neverPreempts,
+	}
 	if global := r.FlagAt(root.Field("globalDefault")); global != nil {
 		class.global = *global
 	}

@@ -73,11 +73,14 @@ type queue struct {
 	written objects.Origin
 }
 
-// queue reads a Queue. An absent weight is 0, as for a queue without an API server's defaults in Volcano. An absent state is Open, as which
-// Volcano's controller takes it: a file in a repository has no status.
+// queue reads a Queue. An absent weight is 1, which the API server writes. An absent state is Open, as which Volcano's controller takes it: a
+// file in a repository has no status. The scheduler alone would take both as they are (AsScheduler).
 func (r *reader) queue(m objects.Metadata, root *objects.Value) {
 	spec := r.known(root.Field("spec"), queueSpecNames)
 	weight := r.CountAt(spec.Field("weight"))
+	if spec.Field("weight") == nil && !r.unopened {
+		weight = 1
+	}
 	guarantee := r.known(spec.Field("guarantee"), guaranteeNames)
 	q := queue{written: objects.Origin{Doc: r.Doc, At: root.At}}
 	q.message = &apportionv1.Queue{
@@ -117,13 +120,6 @@ func (u *unstated) take(r *reader, root *objects.Value) {
 	}
 	if weight := root.Field("spec").Field("weight"); u.weight && weight != nil {
 		*u.queue.Weight, u.weight = r.CountAt(weight), false
-	}
-}
-
-// fill takes the weight of a new queue.
-func (u *unstated) fill() {
-	if u.weight {
-		*u.queue.Weight = 1
 	}
 }
 

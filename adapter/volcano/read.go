@@ -112,12 +112,8 @@ func WithLimits(limits decode.Limits) Option { return func(r *reader) { r.Limits
 func WithStarts() Option { return func(r *reader) { r.starts = true } }
 
 // AsScheduler reads queues as Volcano's scheduler has them: one without a state, which its controller has not opened yet, is in none of its
-// states and admits nothing. It is for comparisons with what Volcano decided.
+// states and admits nothing, and one without a weight has the weight 0. It is for comparisons with what Volcano decided.
 func AsScheduler() Option { return func(r *reader) { r.unopened = true } }
-
-// WithQueueDefaults gives queues without a weight the weight 1, as a cluster does: files in a repository state none. Without it such queues
-// have the weight 0.
-func WithQueueDefaults() Option { return func(r *reader) { r.defaults = true } }
 
 // WithMemory bounds what the jobs of the snapshot take in the memory of a server, in bytes, as decode.Size.Memory estimates it. Default:
 // unlimited.
@@ -149,11 +145,6 @@ func ReadManifests(sources []objects.Source, opts ...Option) (*Cluster, error) {
 	for _, background := range []bool{false, true} {
 		r.background = background
 		kinds.Each(r, slices.DeleteFunc(slices.Clone(sources), func(s objects.Source) bool { return s.Background != background }))
-	}
-	if r.defaults || slices.ContainsFunc(sources, func(s objects.Source) bool { return s.Background }) {
-		for _, u := range r.unstated {
-			u.fill()
-		}
 	}
 	return r.cluster()
 }
@@ -205,8 +196,8 @@ type reader struct {
 	given      map[string]bool
 	// unstated are the queues that may replace one of a background source.
 	unstated map[string]*unstated
-	// defaults: queues without a weight have that of new ones. unopened: queues without a state have none.
-	defaults, unopened bool
+	// unopened: queues without a state have none, and those without a weight the weight 0.
+	unopened bool
 }
 
 func newReader(opts []Option) *reader {

@@ -113,7 +113,7 @@ func TestManifestsAreReadAsVolcanoReadsThem(t *testing.T) {
 	eachReferenceCase(t, func(t *testing.T, c *referenceCase) {
 		t.Helper()
 		require.False(t, readingIsUnstable(c), "a reading that varied proves nothing")
-		cluster, err := FromObjects(c.Manifests)
+		cluster, err := FromObjects(c.Manifests, AsScheduler())
 		require.NoError(t, err)
 		s := cluster.Snapshot
 		if c.Expect.Tasks == nil {

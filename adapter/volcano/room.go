@@ -197,10 +197,15 @@ func (r *reader) limited() []jobLimit {
 					set.ExtraParts++
 					set.NodeSetBytes += int64(len(e.GetRule()) + bytesOfNode*len(e.GetNodes()))
 				}
+				for _, p := range a.preferences {
+					set.ExtraParts++
+					set.NodeSetBytes += int64(bytesOfNode * len(p.GetNodes()))
+				}
 				share(p, set.Memory())
 			})
 			return decode.Size{
 				Bytes: int64(proto.Size(j.message)), Jobs: 1, Groups: int64(len(j.message.GetGroups())), Tasks: j.tasks(),
+				Entries: int64(min(len(r.budgets)+len(r.quotas), 1)),
 			}.Memory()
 		}},
 	}

@@ -100,7 +100,7 @@ func TestTextsThatLookLikeKeysStayWhole(t *testing.T) {
     queue: q
 `)
 	requireMessage(t, `{
-		"role": "two volumes: words", "request": {"dimensions": [0, 1], "amounts": [2000, 1]},
+		"role": "two volumes: words", "request": {"dimensions": [0, 1], "amounts": [2000, 1]}, "unstated": {"memory": 1},
 		"tasks": [{"name": "p", "status": "TASK_STATUS_RUNNING", "node": 0}]
 	}`, cluster.Snapshot.Jobs[0].Groups[0])
 }

@@ -57,8 +57,6 @@ type InputFlags struct {
 	own    string
 	// Joined makes the snapshot of a cluster with Kueue one that kueue and fair judge alike.
 	Joined bool
-	// Defaults gives queues of manifests those of new queues for what they do not state.
-	Defaults bool
 	Ledger   LedgerFlags
 	Live     cluster.Flags
 	// unread lists the objects of the live cluster that could not be read.
@@ -278,9 +276,6 @@ func (f *InputFlags) Options(moment time.Time, given bool) []volcano.Option {
 	}
 	if len(f.schedulers) > 0 {
 		options = append(options, volcano.WithSchedulers(f.schedulers...))
-	}
-	if f.Defaults {
-		options = append(options, volcano.WithQueueDefaults())
 	}
 	if f.Ledger.file != "" {
 		options = append(options, volcano.WithStarts())

@@ -36,6 +36,11 @@ type group struct {
 	// minResources are those that the workload names; nil: the sum over the counted pods of the sets.
 	minResources map[string]any
 	sets         []podSet
+	// annotations and labels are those of the workload that its controller copies.
+	annotations, labels map[string]string
+	// topology is the network topology that the workload states; nil: none. partitions are the policies of its subgroups.
+	topology   any
+	partitions []map[string]any
 }
 
 // podSet is a number of equal pods.
@@ -100,9 +105,15 @@ func (g *group) expand(file string) ([]objects.Source, error) {
 	if g.minResources != nil {
 		spec["minResources"] = g.minResources
 	}
+	if g.topology != nil {
+		spec["networkTopology"] = g.topology
+	}
+	if g.partitions != nil {
+		spec["subGroupPolicy"] = g.partitions
+	}
 	made, err := json.Marshal(map[string]any{
 		"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup",
-		"metadata": map[string]any{"name": g.name, "namespace": g.namespace},
+		"metadata": map[string]any{"name": g.name, "namespace": g.namespace, "annotations": g.annotations, "labels": g.labels},
 		"spec":     spec, "status": map[string]any{"phase": "Pending"},
 	})
 	if err != nil {

@@ -140,11 +140,13 @@ func (w *workload) volcanoJob() ([]*group, error) {
 			Queue             string `json:"queue"`
 			MinAvailable      *int32 `json:"minAvailable"`
 			PriorityClassName string `json:"priorityClassName"`
+			NetworkTopology   any    `json:"networkTopology"`
 			Tasks             []struct {
-				Name         string   `json:"name"`
-				Replicas     *int32   `json:"replicas"`
-				MinAvailable *int32   `json:"minAvailable"`
-				Template     template `json:"template"`
+				Name            string     `json:"name"`
+				Replicas        *int32     `json:"replicas"`
+				MinAvailable    *int32     `json:"minAvailable"`
+				PartitionPolicy *partition `json:"partitionPolicy"`
+				Template        template   `json:"template"`
 			} `json:"tasks"`
 		} `json:"spec"`
 	}
@@ -153,6 +155,7 @@ func (w *workload) volcanoJob() ([]*group, error) {
 	}
 	g := &group{
 		name: job.Metadata.Name, namespace: job.Metadata.Namespace, queue: job.Spec.Queue, priorityClass: job.Spec.PriorityClassName,
+		annotations: job.Metadata.Annotations, labels: job.Metadata.Labels, topology: job.Spec.NetworkTopology,
 	}
 	total := int32(0)
 	for i := range job.Spec.Tasks {
@@ -164,13 +167,46 @@ func (w *workload) volcanoJob() ([]*group, error) {
 		if err := w.replicasAt(fmt.Sprintf("spec.tasks[%d].replicas", i), set.replicas); err != nil {
 			return nil, err
 		}
-		set.minimum = new(or(t.MinAvailable, set.replicas))
+		minimum := set.replicas
+		if p := t.PartitionPolicy; p != nil {
+			path := fmt.Sprintf("spec.tasks[%d].partitionPolicy", i)
+			if err := w.replicasAt(path+".partitionSize", p.PartitionSize); err != nil {
+				return nil, err
+			}
+			if err := w.replicasAt(path+".minPartitions", p.MinPartitions); err != nil {
+				return nil, err
+			}
+			if p.MinPartitions > 0 {
+				minimum = p.minimum()
+			}
+			g.partitions = append(g.partitions, p.policy(t.Name))
+		}
+		set.minimum = new(or(t.MinAvailable, minimum))
 		g.sets = append(g.sets, set)
-		total += set.replicas
+		total += *set.minimum
 	}
 	g.minMember = or(job.Spec.MinAvailable, total)
 	g.countTasks()
 	return []*group{g}, nil
+}
+
+// partition is how a task of a Volcano Job is divided.
+type partition struct {
+	PartitionSize   int32 `json:"partitionSize"`
+	MinPartitions   int32 `json:"minPartitions"`
+	NetworkTopology any   `json:"networkTopology"`
+}
+
+// minimum is how many pods of the task the webhook demands.
+func (p *partition) minimum() int32 { return int32(min(int64(p.MinPartitions)*int64(p.PartitionSize), maxReplicas)) }
+
+// policy is the entry of the PodGroup for a task.
+func (p *partition) policy(task string) map[string]any {
+	policy := map[string]any{"name": task, "subGroupSize": p.PartitionSize, "minSubGroups": p.MinPartitions}
+	if p.NetworkTopology != nil {
+		policy["networkTopology"] = p.NetworkTopology
+	}
+	return policy
 }
 
 // countTasks counts the pods whose resources Volcano's controller writes as the minimum: those of each task's minimum, then further pods in

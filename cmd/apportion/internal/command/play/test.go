@@ -244,7 +244,7 @@ func (r *runner) input(ctx context.Context, test *suite.Test) (*question.Loaded,
 	if loaded, ok := r.inputs[key]; ok {
 		return loaded, nil
 	}
-	flags := question.InputFlags{Files: test.Cluster, Snapshot: test.Snapshot, Policy: test.Policy, Defaults: true}
+	flags := question.InputFlags{Files: test.Cluster, Snapshot: test.Snapshot, Policy: test.Policy}
 	sources, err := flags.Sources(ctx, nil)
 	if err != nil {
 		return nil, err
