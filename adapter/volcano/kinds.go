@@ -45,8 +45,8 @@ const (
 const (
 	judgesVolumes    = "volumes of pods"
 	judgesNamespaces = "affinities to pods in namespaces selected by labels"
-	judgesBudgets    = "disruption budgets, by which the plugin pdb spares pods"
-	judgesQuotas     = "quotas of namespaces, by which the plugin resourcequota refuses jobs"
+	judgesBudgets    = "disruption budgets of pods"
+	judgesQuotas     = "quotas of namespaces"
 )
 
 // olderVersions are those of objects that files have and clusters no longer serve.

@@ -137,8 +137,8 @@ func Schedulers(opts ...Option) []string {
 
 // ReadManifests reads the objects in any number of files, as `kubectl get … -o yaml` and `-o json` print them: lists, single objects,
 // streams of documents, in any order. Queue, PodGroup, Pod, Node, PriorityClass and Namespace are read, and those of volumes:
-// PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode and CSIStorageCapacity. For each other kind one warning says
-// that it was left out. An error is an *Error.
+// PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver, CSINode and CSIStorageCapacity; and PodDisruptionBudget and
+// ResourceQuota. For each other kind one warning says that it was left out. An error is an *Error.
 func ReadManifests(sources []objects.Source, opts ...Option) (*Cluster, error) {
 	r := newReader(opts)
 	r.dump = true

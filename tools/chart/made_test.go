@@ -138,7 +138,7 @@ func TestOneValueFollowsTheCluster(t *testing.T) {
 	require.Equal(t, map[string]bool{
 		"queues": true, "podgroups": true, "pods": true, "nodes": true, "priorityclasses": true,
 		"namespaces": true, "persistentvolumes": true, "persistentvolumeclaims": true, "storageclasses": true, "csidrivers": true,
-		"csinodes": true, "csistoragecapacities": true,
+		"csinodes": true, "csistoragecapacities": true, "poddisruptionbudgets": true, "resourcequotas": true,
 	}, read)
 	binding := of[*rbacv1.ClusterRoleBinding](t, all, "ClusterRoleBinding/fair-apportion-sharing")
 	pod := of[*appsv1.Deployment](t, all, "Deployment/fair-apportion").Spec.Template.Spec

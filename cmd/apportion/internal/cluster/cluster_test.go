@@ -101,6 +101,7 @@ var judging = map[string][]string{
 	"/api/v1/namespaces": {""}, "/api/v1/persistentvolumes": {""}, "/api/v1/persistentvolumeclaims": {""},
 	"/apis/storage.k8s.io/v1/storageclasses": {""}, "/apis/storage.k8s.io/v1/csidrivers": {""},
 	"/apis/storage.k8s.io/v1/csinodes": {""}, "/apis/storage.k8s.io/v1/csistoragecapacities": {""},
+	"/apis/policy/v1/poddisruptionbudgets": {""}, "/api/v1/resourcequotas": {""},
 }
 
 func TestVolumesAndNamespacesOfALiveClusterAreJudged(t *testing.T) {
@@ -176,6 +177,8 @@ func TestWhatMayNotBeReadIsNamed(t *testing.T) {
 		"priorityclasses may not be read and are left out: user u may not list " + priority,
 		"namespaces may not be read, so some affinities to pods in namespaces selected by labels are not judged",
 		"csidrivers, csinodes, csistoragecapacities, persistentvolumeclaims and 2 more may not be read, so some volumes of pods are not judged",
+		"poddisruptionbudgets may not be read, so some disruption budgets of pods are not judged",
+		"resourcequotas may not be read, so some quotas of namespaces are not judged",
 	}, read.Unread)
 }
 
