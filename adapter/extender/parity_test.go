@@ -175,20 +175,21 @@ func inOrderOfPush(s *apportionv1.Snapshot) {
 	}
 }
 
-// forgetPlacement drops which nodes a pod may use, and what was reported about it: Volcano's own predicates decide the former,
-// nothing depends on the latter, and neither is read of a push.
+// forgetPlacement drops which nodes a pod may use, what was reported about it, and what whole sessions alone read: Volcano's own predicates
+// decide the first, nothing that is asked here depends on the others, and none of it is read of a push.
 func forgetPlacement(s *apportionv1.Snapshot) {
 	s.NodeSets = nil
 	for _, n := range s.Nodes {
-		n.Unschedulable = nil
+		n.Unschedulable, n.RevocableZone = nil, ""
 	}
 	for _, j := range s.Jobs {
-		j.Condition = ""
+		j.Condition, j.Detail = "", nil
 		for _, g := range j.Groups {
-			g.NodeSet, g.UnjudgedConstraints = "", nil
+			g.NodeSet, g.UnjudgedConstraints, g.Unstated = "", nil, nil
 			for _, t := range g.Tasks {
 				if d := t.GetDetail(); d != nil {
 					d.NodeSet, d.UnjudgedConstraints, d.Condition = "", nil, ""
+					d.NominatedNode, d.NeverPreempts, d.RevocableZone, d.Unlabelled, d.Unstated = "", false, "", false, nil
 				}
 			}
 		}

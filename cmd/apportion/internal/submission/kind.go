@@ -198,7 +198,9 @@ type partition struct {
 }
 
 // minimum is how many pods of the task the webhook demands.
-func (p *partition) minimum() int32 { return int32(min(int64(p.MinPartitions)*int64(p.PartitionSize), maxReplicas)) }
+func (p *partition) minimum() int32 {
+	return int32(min(int64(p.MinPartitions)*int64(p.PartitionSize), maxReplicas))
+}
 
 // policy is the entry of the PodGroup for a task.
 func (p *partition) policy(task string) map[string]any {

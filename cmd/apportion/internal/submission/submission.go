@@ -2,6 +2,7 @@
 package submission
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type Submission struct {
 }
 
 // Read reads the jobs of a file. The file holds one workload: a Volcano Job, a PodGroup with its Pods, a workload of another kind (see
-// Kinds), or a job as in a scenario file. The queue and the priority class are those of the cluster.
+// Kinds), or a job as in a scenario file; and other objects, such as its queue. The queue and the priority class are those of the cluster.
 func Read(file string, data []byte, cluster []objects.Source, options ...volcano.Option) (*Submission, error) {
 	documents, err := split(file, data)
 	if err != nil {
@@ -38,36 +39,30 @@ func Read(file string, data []byte, cluster []objects.Source, options ...volcano
 	if _, named := documents[0].Field("kind"); len(documents) == 1 && !named {
 		return plain(documents[0], cluster, options)
 	}
-	var groups []*group
-	var warnings []*apportionv1.Warning
-	for _, root := range documents {
-		read := kindOf(root)
-		if read == nil {
-			if err := unreadable(root); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if len(documents) > 1 {
-			return nil, root.Fault("a %s must be the only object in its file", textOf(root, "kind"))
-		}
-		w := &workload{root: root}
-		if groups, err = read(w); err != nil {
-			return nil, err
-		}
-		if warnings, err = w.checkScheduler(groups, options); err != nil {
-			return nil, err
-		}
-	}
-	var sources []objects.Source
-	if groups != nil {
-		sources, err = expand(file, groups)
-	} else {
-		data, err = completed(data, documents)
-		sources = []objects.Source{{Name: file, Data: data}}
-	}
+	workload, others, err := only(documents)
 	if err != nil {
 		return nil, err
+	}
+	var groups []*group
+	var warnings []*apportionv1.Warning
+	sources := []objects.Source{{Name: file, Data: data}}
+	if workload != nil {
+		if groups, err = kindOf(workload.root)(workload); err != nil {
+			return nil, err
+		}
+		if warnings, err = workload.checkScheduler(groups, options); err != nil {
+			return nil, err
+		}
+		if sources, err = expand(file, groups); err != nil {
+			return nil, err
+		}
+		if len(others) > 0 {
+			data, err := written(others)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, objects.Source{Name: file, Data: data})
+		}
 	}
 	submission, err := among(file, sources, cluster, options)
 	if err != nil {
@@ -80,6 +75,41 @@ func Read(file string, data []byte, cluster []objects.Source, options ...volcano
 		}
 	}
 	return submission, nil
+}
+
+// only returns the workload of a file and the other objects, such as the queue that it enters; nil: there is none.
+func only(documents []tree.Node) (of *workload, others []tree.Node, err error) {
+	for _, root := range documents {
+		switch {
+		case kindOf(root) == nil:
+			if err := unreadable(root); err != nil {
+				return nil, nil, err
+			}
+			others = append(others, root)
+		case of != nil:
+			return nil, nil, root.Fault("a %s must be the only workload in its file", textOf(root, "kind"))
+		default:
+			of = &workload{root: root}
+		}
+	}
+	for _, root := range others {
+		if kind := textOf(root, "kind"); of != nil && (kind == "Pod" || kind == "PodGroup") {
+			return nil, nil, root.Fault("a %s must be the only workload in its file", textOf(of.root, "kind"))
+		}
+	}
+	return of, others, nil
+}
+
+// written writes a stream of documents.
+func written(documents []tree.Node) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	for _, root := range documents {
+		if err := encoder.Encode(root.Node); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), encoder.Close()
 }
 
 // unreadable returns an error for kinds that create pods and are not supported. Other objects are left to the reader of manifests.
