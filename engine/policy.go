@@ -50,6 +50,23 @@ func (s Decisions) With(more ...Decision) Decisions {
 // Has reports whether d is in the set.
 func (s Decisions) Has(d Decision) bool { return s>>d&1 != 0 }
 
+// absentee is a plugin that is not modelled, with the decisions that it votes on.
+type absentee struct {
+	name  string
+	votes Decisions
+}
+
+// NotModelled returns why a decision is not known: the first plugin of the policy that votes on it and is not modelled; false if there is
+// none.
+func (h Host) NotModelled(d Decision) (policy.Reason, bool) {
+	for _, a := range h.by.absent {
+		if a.votes.Has(d) {
+			return policy.Because(a.name, policy.PluginNotModelled, model.None), true
+		}
+	}
+	return policy.Reason{}, false
+}
+
 // Entry is a plugin in a tier.
 type Entry struct {
 	Plugin policy.Plugin

@@ -82,6 +82,7 @@ type table struct {
 	bounds    []policy.NodeBounder
 	score     []named[policy.NodeScorer]
 	filter    filter
+	absent    []absentee
 	events    []policy.EventHandler
 	statuses  []policy.StatusHandler
 	queues    queueOrder
@@ -173,6 +174,9 @@ func (t *table) add(name string, tier int, state policy.State, off Decisions) {
 	part(&t.bounds, state, Predicate, off)
 	part(&t.events, state, 0, off)
 	part(&t.statuses, state, 0, off)
+	if a, ok := state.(policy.Absentee); ok {
+		t.absent = append(t.absent, absentee{name, Decisions(a.Votes()) &^ off})
+	}
 	if _, ok := state.(policy.NodeFilter); ok {
 		if t.filter = filtersNodes; off.Has(Predicate) {
 			t.filter = placesNothing

@@ -160,6 +160,7 @@ func (x *explainer) explain(j model.JobID, eviction bool) (*Explanation, error) 
 			return nil, err
 		}
 	}
+	x.doubt(e)
 	e.conclude(waits)
 	var never []judge.Finding
 	impossible := waits && !e.Blind && (e.Verdict == Blocked || x.CreatesTasks(j))

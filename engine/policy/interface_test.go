@@ -16,6 +16,7 @@ import (
 
 // alone are the interfaces that one package implements, and why each is one.
 var alone = map[string]string{
+	"Absentee":           "the engine imports no policy: what plugins vote on that are not modelled is asked for here",
 	"FitClasser":         "of the policies that keep tasks off nodes, fair alone tells jobs apart whose tasks are alike",
 	"JobSharer":          "drf and hdrf have that of package dominant",
 	"Keeper":             "the engine imports no policy: what backfill keeps is asked for here",

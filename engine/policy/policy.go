@@ -208,6 +208,12 @@ type NodeFilter interface {
 	FiltersNodes()
 }
 
+// Absentee stands for a plugin that is not modelled.
+type Absentee interface {
+	// Votes returns the decisions that the plugin votes on: bit d for the decision d of the contract.
+	Votes() uint32
+}
+
 // FitClasser is a Predicater to which jobs may differ whose tasks are of one queue, ask for the same and may use the same nodes.
 type FitClasser interface {
 	// FitClass returns a number that is the same for jobs whose like tasks fit the same nodes.

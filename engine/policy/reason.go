@@ -30,6 +30,7 @@ const (
 	NoMinResources            Code = 11
 	NoAction                  Code = 12
 	AboveNamespaceQuota       Code = 13
+	PluginNotModelled         Code = 14
 	NotEnoughTasks            Code = 20
 	NotEnoughTasksOfRole      Code = 21
 	NotReady                  Code = 22

@@ -297,7 +297,7 @@ func readUndecided(m *apportionv1.Undecided, fault Fault) undecided.Plugin {
 	if m.GetName() == "" {
 		fault("name", "a plugin needs a name")
 	}
-	return undecided.Plugin{Called: m.GetName()}
+	return undecided.Plugin{Called: m.GetName(), VotesOn: uint32(unmodelled[m.GetName()])}
 }
 
 func writeUndecided(p undecided.Plugin) *apportionv1.Undecided {

@@ -56,7 +56,8 @@ var clauses = map[apportionv1.CauseCode]func(facts) string{
 		return fmt.Sprintf("its namespace may use at most %s %s: %s used or permitted, %s more asked",
 			f.limit(), f.reason.GetDetail(), f.have(), f.need())
 	},
-	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS: tasks("the job has", "valid tasks", "needs"),
+	apportionv1.CauseCode_CAUSE_CODE_PLUGIN_NOT_MODELLED: plain("a plugin votes on it that is not modelled"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS:    tasks("the job has", "valid tasks", "needs"),
 	apportionv1.CauseCode_CAUSE_CODE_TASKS_GATED: func(f facts) string {
 		switch {
 		case f.reason.GetNeed() > 0:

@@ -24,8 +24,18 @@ func Explain(names Names, e *apportionv1.Explanation) {
 	sentences(append(texts, &e.Text)...)
 }
 
+// unknown names what a check asks that a plugin may decide otherwise.
+var unknown = map[apportionv1.CheckKind]string{
+	apportionv1.CheckKind_CHECK_KIND_ADMISSION: "whether the job may enter its queue",
+	apportionv1.CheckKind_CHECK_KIND_QUEUE:     "whether its queue is served",
+	apportionv1.CheckKind_CHECK_KIND_NODES:     "whether nodes take it",
+}
+
 // found says what the check found.
 func (c *checked) found() string {
+	if causes := c.finding.GetCauses(); len(causes) > 0 && causes[0].GetCode() == apportionv1.CauseCode_CAUSE_CODE_PLUGIN_NOT_MODELLED {
+		return fmt.Sprintf("%s is not known: the plugin %s votes on it and is not modelled", unknown[c.finding.GetCheck()], causes[0].GetPlugin())
+	}
 	switch c.finding.GetCheck() {
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:
 		return c.admission()

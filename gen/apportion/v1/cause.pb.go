@@ -178,6 +178,8 @@ const (
 	CauseCode_CAUSE_CODE_NO_ACTION CauseCode = 12
 	// have used and permitted + need > limit, a quota of the job's namespace. detail: `NAME of quota QUOTA`.
 	CauseCode_CAUSE_CODE_ABOVE_NAMESPACE_QUOTA CauseCode = 13
+	// The plugin votes on this and is not modelled, so that the outcome is not known.
+	CauseCode_CAUSE_CODE_PLUGIN_NOT_MODELLED CauseCode = 14
 	// have valid tasks < limit, the job's minimum.
 	CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS CauseCode = 20
 	// have valid tasks of the role < limit, the role's minimum.
@@ -345,6 +347,7 @@ var (
 		11:  "CAUSE_CODE_NO_MIN_RESOURCES",
 		12:  "CAUSE_CODE_NO_ACTION",
 		13:  "CAUSE_CODE_ABOVE_NAMESPACE_QUOTA",
+		14:  "CAUSE_CODE_PLUGIN_NOT_MODELLED",
 		20:  "CAUSE_CODE_NOT_ENOUGH_TASKS",
 		21:  "CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE",
 		22:  "CAUSE_CODE_NOT_READY",
@@ -433,6 +436,7 @@ var (
 		"CAUSE_CODE_NO_MIN_RESOURCES":             11,
 		"CAUSE_CODE_NO_ACTION":                    12,
 		"CAUSE_CODE_ABOVE_NAMESPACE_QUOTA":        13,
+		"CAUSE_CODE_PLUGIN_NOT_MODELLED":          14,
 		"CAUSE_CODE_NOT_ENOUGH_TASKS":             20,
 		"CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE":     21,
 		"CAUSE_CODE_NOT_READY":                    22,
@@ -1744,7 +1748,7 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xea\x15\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x8e\x16\n" +
 	"\tCauseCode\x12\x1a\n" +
 	"\x16CAUSE_CODE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19CAUSE_CODE_QUEUE_NOT_OPEN\x10\x01\x12$\n" +
@@ -1760,7 +1764,8 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\x12\x1f\n" +
 	"\x1bCAUSE_CODE_NO_MIN_RESOURCES\x10\v\x12\x18\n" +
 	"\x14CAUSE_CODE_NO_ACTION\x10\f\x12$\n" +
-	" CAUSE_CODE_ABOVE_NAMESPACE_QUOTA\x10\r\x12\x1f\n" +
+	" CAUSE_CODE_ABOVE_NAMESPACE_QUOTA\x10\r\x12\"\n" +
+	"\x1eCAUSE_CODE_PLUGIN_NOT_MODELLED\x10\x0e\x12\x1f\n" +
 	"\x1bCAUSE_CODE_NOT_ENOUGH_TASKS\x10\x14\x12'\n" +
 	"#CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE\x10\x15\x12\x18\n" +
 	"\x14CAUSE_CODE_NOT_READY\x10\x16\x12\x1d\n" +

@@ -1874,7 +1874,7 @@ func (x *RevocableZone) GetPeriod() string {
 }
 
 // Undecided stands for a plugin of a converted configuration that takes no part in Apportion's decisions (deviceshare, usage …). It does
-// not affect answers; every answer has a warning that names it.
+// not affect decisions; every answer has a warning that names it, and what it votes on in Volcano is not known in explanations.
 type Undecided struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Volcano's name of the plugin.
