@@ -34,7 +34,8 @@ func nodesOf(f *form, row *apportionv1.TaskNodes, groups bool) object {
 	}
 	for _, plugin := range row.Plugins {
 		for i, score := range plugin.Scores {
-			if i < len(answers) {
+			// What nodeorder says of a node was not recorded.
+			if i < len(answers) && plugin.Plugin != "nodeorder" {
 				answers[i][plugin.Plugin+".score"] = score
 			}
 		}
