@@ -56,7 +56,7 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &checker{auditor: a, accounts: map[string]*apportionv1.QueueShare{}, noNode: map[string]bool{}}
+	c := &checker{auditor: a, accounts: map[string]*apportionv1.QueueShare{}, noNode: map[string]bool{}, policy: configuration{in.Policy}}
 	if c.byKueue() {
 		if err := c.kueue(ctx, decider, in); err != nil {
 			return nil, nil, err
@@ -82,6 +82,7 @@ func Check(ctx context.Context, decider Decider, in client.Input, limits Limits)
 	if err := c.infeasible(ctx, decider, in); err != nil {
 		return nil, nil, err
 	}
+	c.configured(in.Policy)
 	if err := a.breaches(ctx, decider, in); err != nil {
 		return nil, nil, err
 	}
@@ -136,7 +137,7 @@ var breachRules = map[Property]Rule{
 
 // Rules returns all rules, sorted by ID.
 func Rules() []Rule {
-	rules := slices.Concat(settingRules, memoryRules, kueueRules)
+	rules := slices.Concat(settingRules, policyRules, memoryRules, kueueRules)
 	for _, rule := range breachRules {
 		rules = append(rules, rule)
 	}

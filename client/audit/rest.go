@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/engine"
 	"github.com/apportion/apportion/engine/cycle"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/lookup"
@@ -37,7 +38,10 @@ func (a *auditor) rest(ctx context.Context, decider Decider, in client.Input, no
 	}
 	s.roundMoves = s.moves
 	s.seen[s.running] = 0
-	for more := s.report.Partial == ""; more; s.rounds++ {
+	// Without an action that evicts nothing moves any more.
+	p := configuration{in.Policy}
+	evicts := len(p.GetVolcano().GetActions()) == 0 || p.acts(engine.ActionReclaim, engine.ActionGangReclaim)
+	for more := s.report.Partial == "" && evicts; more; s.rounds++ {
 		if err := loop.Run(cycle.Reclaim); err != nil {
 			return err
 		}

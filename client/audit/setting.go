@@ -104,6 +104,7 @@ type checker struct {
 	// accounts are those of the last plugin that divides among queues, by queue.
 	accounts map[string]*apportionv1.QueueShare
 	found    []Finding
+	policy   configuration
 	// noNode are the jobs, by name, a task of which no node could hold.
 	noNode map[string]bool
 }
@@ -124,7 +125,7 @@ func (c *checker) settings() {
 	for _, q := range c.snapshot.GetQueues() {
 		c.bounds(q)
 		at := Finding{Queue: q.GetName()}
-		if n := waiting[q.GetName()]; n > 0 && q.Weight != nil && q.GetWeight() == 0 {
+		if n := waiting[q.GetName()]; n > 0 && q.Weight != nil && q.GetWeight() == 0 && c.policy.weighs() {
 			c.say(zeroWeight, at, "%s in queue %s, whose weight is 0", waitingWords(n), q.GetName())
 		} else if n > 0 && q.GetState() > apportionv1.QueueState_QUEUE_STATE_OPEN {
 			c.say(closedQueue, at, "%s in queue %s, which is %s", waitingWords(n), q.GetName(),

@@ -23,7 +23,7 @@ func TestAnAnswerThatCannotBeWrittenFailsInEveryFormat(t *testing.T) {
 	} {
 		var problems bytes.Buffer
 		require.Equal(t, cli.ExitUsage, run(t.Context(), append(line, "-f", cluster), nil, full{}, &problems), line)
-		require.Equal(t, "apportion: no space left on device\n", problems.String(), line)
+		require.Equal(t, "policy: the file that Volcano's installers ship\napportion: no space left on device\n", problems.String(), line)
 	}
 }
 

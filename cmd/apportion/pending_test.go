@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -31,13 +32,21 @@ func (c *cause) input() []string {
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
 		flags = append(flags, "--policy", config)
 	}
-	if policy := c.headers["policy"]; policy != "" {
+	if policy := c.preset(); policy != "" {
 		flags = append(flags, "--policy", policy)
 	}
 	if moment := c.headers["as-of"]; moment != "" {
 		flags = append(flags, "--as-of", moment)
 	}
 	return flags
+}
+
+// preset is the policy of a cause without a configuration: unless it names one, one that may evict.
+func (c *cause) preset() string {
+	if exists(filepath.Join(c.folder, "volcano-scheduler.conf")) {
+		return ""
+	}
+	return cmp.Or(c.headers["policy"], "proportion")
 }
 
 func exists(file string) bool {
@@ -72,7 +81,7 @@ func (c *cause) agrees(t *testing.T) {
 	t.Helper()
 	var flags question.InputFlags
 	flags.Files = []string{filepath.Join(c.folder, "dump.yaml")}
-	flags.Policy = c.headers["policy"]
+	flags.Policy = c.preset()
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
 		flags.Policy = config
 	}

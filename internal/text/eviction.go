@@ -117,12 +117,15 @@ func (c *checked) spared() string {
 		return "no running task may be evicted for the job"
 	}
 	var clauses []string
+	if missing := missingActions(c.finding.GetCauses()); missing != "" {
+		clauses = append(clauses, missing)
+	}
 	for _, reason := range c.finding.GetCauses() {
 		switch count := int(reason.GetCount()); {
 		case count > 0:
 			clauses = append(clauses, Count(count, "task")+" "+protection(reason, count))
-		case reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NO_ACTION,
-			reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NOT_STARVING:
+		case reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NO_ACTION:
+		case reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NOT_STARVING:
 			// The job asks for no eviction, whatever its queue may take.
 			clauses = append(clauses, reasonOf(c.names, reason))
 		default:
@@ -130,6 +133,23 @@ func (c *checked) spared() string {
 		}
 	}
 	return "no running task may be evicted for the job: " + strings.Join(clauses, "; ")
+}
+
+// missingActions names the actions that a configuration lacks; empty if it has all.
+func missingActions(causes []*apportionv1.Cause) string {
+	var missing []string
+	for _, cause := range causes {
+		if action := cause.GetDetail(); cause.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NO_ACTION && !slices.Contains(missing, action) {
+			missing = append(missing, action)
+		}
+	}
+	switch len(missing) {
+	case 0:
+		return ""
+	case 1:
+		return "the configuration has no action " + missing[0]
+	}
+	return "the configuration has none of the actions " + and(missing)
 }
 
 // protection says what keeps tasks from being evicted.

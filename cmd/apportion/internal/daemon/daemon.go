@@ -23,6 +23,7 @@ import (
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/config"
 	"github.com/apportion/apportion/cmd/apportion/internal/connection"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
 	"github.com/apportion/apportion/internal/decode"
 	"github.com/apportion/apportion/internal/watch"
@@ -91,7 +92,7 @@ func Open(ctx context.Context, settings *config.Effective, o Options) (*Daemon, 
 		return nil, err
 	}
 	if settings.Follow.Enabled {
-		d.followed.name, d.followed.policy = followedName, client.VolcanoDefault()
+		d.followed.name, d.followed.policy = followedName, policy.Installed().Message
 		if settings.Follow.System == kueueSystem {
 			d.followed.name = kueueSystem
 			d.followed.policy, _ = client.Preset(kueueSystem)

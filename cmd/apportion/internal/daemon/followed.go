@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/apportion/apportion/adapter/volcano/schedulerconf"
-	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/cluster"
 	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
@@ -33,7 +32,7 @@ const (
 type followed struct {
 	// name is followedName, or kueueSystem.
 	name string
-	// policy is Volcano's default configuration until the ConfigMap was read, and nil if no cluster is followed. Daemon.reloading guards
+	// policy is the file that Volcano's installers ship until the ConfigMap was read, and nil if no cluster is followed. Daemon.reloading guards
 	// it.
 	policy *apportionv1.Policy
 	// fault is the last logged reason why the ConfigMap could not be used.
@@ -67,13 +66,13 @@ func (d *Daemon) readFollowed(ctx context.Context) time.Duration {
 	return followedInterval
 }
 
-// useFollowed applies the policy that was read: Volcano's default configuration if there is no ConfigMap, and the one from before if the
+// useFollowed applies the policy that was read: the file that Volcano's installers ship if there is no ConfigMap, and the one from before if the
 // ConfigMap cannot be used.
 func (d *Daemon) useFollowed(ctx context.Context, read *policy.Policy) {
-	next, from := client.VolcanoDefault(), "Volcano's default configuration"
-	if read != nil {
-		next, from = read.Message, read.Origin()
+	if read == nil {
+		read = policy.Installed()
 	}
+	next, from := read.Message, read.Origin()
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
 	if proto.Equal(d.followed.policy, next) {
@@ -91,10 +90,8 @@ func (d *Daemon) useFollowed(ctx context.Context, read *policy.Policy) {
 	}
 	d.policies.Store(&policies)
 	d.log.InfoContext(ctx, "the policy of the followed cluster was applied", "policy", followedName, "from", from)
-	if read != nil {
-		for _, w := range read.Warnings {
-			d.log.WarnContext(ctx, "a policy has warnings", "policy", followedName, "path", w.GetPath(), "text", w.GetMessage())
-		}
+	for _, w := range read.Warnings {
+		d.log.WarnContext(ctx, "a policy has warnings", "policy", followedName, "path", w.GetPath(), "text", w.GetMessage())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/apportion/apportion/client"
+	"github.com/apportion/apportion/cmd/apportion/internal/policy"
 )
 
 func TestThePolicyOfTheFollowedClusterIsThatOfVolcanosConfigMap(t *testing.T) {
@@ -46,7 +46,7 @@ clusters: [{name: c, cluster: {server: %q}}]}`, api.URL))
 	t.Cleanup(func() { require.NoError(t, p.abandon(t.Context())) })
 	named := func() string {
 		t.Helper()
-		if proto.Equal(client.VolcanoDefault(), (*p.policies.Load())[followedName]) {
+		if proto.Equal(policy.Installed().Message, (*p.policies.Load())[followedName]) {
 			return "default"
 		}
 		return (*p.policies.Load())[followedName].GetTiers()[0].GetPlugins()[0].String()
@@ -62,7 +62,7 @@ clusters: [{name: c, cluster: {server: %q}}]}`, api.URL))
 		{"there is one", said{http.StatusOK, conf}, "drf:{}", "ConfigMap volcano-system/volcano-scheduler-configmap"},
 		{"it becomes faulty", said{http.StatusOK, "tiers: 3\n"}, "drf:{}", "tiers: not a list"},
 		{"the API server is away again", said{status: http.StatusServiceUnavailable}, "drf:{}", ""},
-		{"it is deleted", said{status: http.StatusNotFound}, "default", "Volcano's default configuration"},
+		{"it is deleted", said{status: http.StatusNotFound}, "default", policy.InstalledName},
 		{"it is back", said{http.StatusOK, conf}, "drf:{}", ""},
 	} {
 		answer.Store(&step.says)

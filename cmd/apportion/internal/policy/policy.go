@@ -17,6 +17,7 @@ import (
 	"github.com/apportion/apportion/client"
 	"github.com/apportion/apportion/cmd/apportion/internal/document"
 	apportionv1 "github.com/apportion/apportion/gen/apportion/v1"
+	"github.com/apportion/apportion/internal/catalogue"
 	"github.com/apportion/apportion/internal/spelling"
 )
 
@@ -52,6 +53,16 @@ func Held(sources []objects.Source) (*Policy, error) {
 		return nil, fmt.Errorf("%s, whose policy is used unless --policy names another: %w", held.Object, err)
 	}
 	return &Policy{Message: message, Warnings: warnings, Configuration: &held.Source, Object: held.Object + " in " + held.File}, nil
+}
+
+// InstalledName names the policy that decides if nobody configured one: what a cluster without further knowledge runs.
+const InstalledName = "the file that Volcano's installers ship"
+
+// Installed returns that policy.
+func Installed() *Policy {
+	preset, _ := Preset(catalogue.Installed)
+	preset.Source = InstalledName
+	return &Policy{Message: preset, Object: InstalledName}
 }
 
 // Preset returns the preset of a name, which may be written preset:NAME.

@@ -91,7 +91,8 @@ func PolicyForms() string {
 }
 
 // DefaultPolicy says in the help which policy decides if none is named.
-const DefaultPolicy = "that of the ConfigMap " + schedulerconf.ConfigMapName + " in the input, else Volcano's default configuration"
+const DefaultPolicy = "that of the ConfigMap " + schedulerconf.ConfigMapName + " in the input, or of another with the key volcano-scheduler.conf, else " +
+	policy.InstalledName
 
 // Register adds the flags that name the cluster and the policy.
 func (f *InputFlags) Register(command *cobra.Command) {
@@ -321,10 +322,10 @@ func (f *InputFlags) Rules(sources []objects.Source) (*policy.Policy, error) {
 	if held, err := policy.Held(sources); held != nil || err != nil {
 		return held, err
 	}
-	return &policy.Policy{Message: client.VolcanoDefault()}, nil
+	return policy.Installed(), nil
 }
 
-// TellOrigin writes where the policy was found, if no flag names it and it is not the default.
+// TellOrigin writes which file decides, if no flag names it.
 func TellOrigin(out io.Writer, rules *policy.Policy) {
 	if rules.Object != "" {
 		fmt.Fprintf(out, "policy: %s\n", visible.Text(rules.Origin()))
