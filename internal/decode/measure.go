@@ -344,8 +344,8 @@ func (z Size) Memory() int64 {
 		extraBytes*z.ExtraBytes + extraParts*z.ExtraParts + entries
 }
 
-// taskEntryBytes is what the disruption budgets of a task may take.
-const taskEntryBytes = 192
+// taskEntryBytes is what the disruption budgets of a task may take while they are read.
+const taskEntryBytes = 768
 
 // SizeOf is Measure for a decoded snapshot.
 func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
@@ -368,9 +368,11 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	z.Entries = int64(len(s.GetDisruptionBudgets()) + len(s.GetQuotas()))
 	for _, b := range s.GetDisruptionBudgets() {
 		z.decoded(b)
+		z.ExtraParts += 3
 	}
 	for _, q := range s.GetQuotas() {
 		z.decoded(q)
+		z.ExtraParts += int64(2 + len(q.GetHardAmounts()) + len(q.GetUsedAmounts()))
 	}
 	z.decoded(s.GetPods())
 	for _, n := range s.GetNodes() {
@@ -403,7 +405,7 @@ func SizeOf(s *apportionv1.Snapshot, bytes int64) Size {
 	for _, job := range s.GetJobs() {
 		z.decoded(job.GetKueue())
 		if job.Detail != nil {
-			z.ExtraParts++
+			z.ExtraParts += int64(5 + len(job.Detail.GetQuotaRequests()))
 			z.decoded(job.Detail)
 		}
 		z.Asked = max(z.Asked, int64(wirekueue.Parts(job.GetKueue())))

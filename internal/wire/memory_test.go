@@ -145,9 +145,33 @@ func hostile() map[string]*apportionv1.Snapshot {
 			n.Reservations = append(n.Reservations, &apportionv1.NodeReservation{StartUnixNano: int64(i + 1), Request: &apportionv1.Resource{}})
 		}
 	}
+	guarded, named := queues(0, nil), jobs(1, nil)
+	for i := range 20_000 {
+		name := strconv.Itoa(i)
+		guarded.DisruptionBudgets = append(guarded.DisruptionBudgets, &apportionv1.DisruptionBudget{Name: name})
+		guarded.Quotas = append(guarded.Quotas, &apportionv1.NamespaceQuota{Name: name, HardAmounts: []*apportionv1.NamedAmount{{Name: "a"}}})
+	}
+	named.Jobs[0].Groups = []*apportionv1.TaskGroup{{}}
+	named.DisruptionBudgets = []*apportionv1.DisruptionBudget{{Name: "a"}, {Name: "b"}}
+	for i := range 50_000 {
+		named.Jobs[0].Groups[0].Tasks = append(named.Jobs[0].Groups[0].Tasks, &apportionv1.Task{Detail: &apportionv1.TaskDetail{
+			DisruptionBudgets: &apportionv1.DisruptionBudgetNames{Names: []string{[]string{"a", "b"}[i%2]}},
+		}})
+	}
+	zoned, quotaJobs := jobs(1, nil), jobs(20_000, nil)
+	zoned.Jobs[0].Groups = []*apportionv1.TaskGroup{{}}
+	for i := range 50_000 {
+		zoned.Jobs[0].Groups[0].Tasks = append(zoned.Jobs[0].Groups[0].Tasks, &apportionv1.Task{Detail: &apportionv1.TaskDetail{
+			RevocableZone: []string{"a", "b"}[i%2],
+		}})
+	}
+	for _, j := range quotaJobs.GetJobs() {
+		j.Detail = &apportionv1.JobDetail{QuotaRequests: []*apportionv1.NamedAmount{{Name: "a"}, {Name: "b"}}, WaitingLimit: new(int64(1))}
+	}
 	return map[string]*apportionv1.Snapshot{
-		"reservations of nodes": reserved,
-		"counts of tasks":       counts, "node groups of a queue": terms, "left out": out, "limits for node groups": limits,
+		"disruption budgets and quotas": guarded, "tasks with disruption budgets": named, "tasks with zones": zoned,
+		"jobs with details": quotaJobs, "reservations of nodes": reserved,
+		"counts of tasks": counts, "node groups of a queue": terms, "left out": out, "limits for node groups": limits,
 		"nodes of 64 dimensions": nodes(5000, dimensions), "nodes without more dimensions": nodes(20_000, nil),
 		"queues of 64 dimensions": queues(1000, dimensions), "queues without more dimensions": queues(10_000, nil),
 		"jobs of 64 dimensions": jobs(2000, dimensions), "jobs without more dimensions": jobs(20_000, nil),

@@ -57,8 +57,8 @@ type InputFlags struct {
 	own    string
 	// Joined makes the snapshot of a cluster with Kueue one that kueue and fair judge alike.
 	Joined bool
-	Ledger   LedgerFlags
-	Live     cluster.Flags
+	Ledger LedgerFlags
+	Live   cluster.Flags
 	// unread lists the objects of the live cluster that could not be read.
 	unread []*apportionv1.Warning
 	// missing are the kinds that may not be read, and why.
