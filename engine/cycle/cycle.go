@@ -55,6 +55,8 @@ type Decision struct {
 	// Tasks of Job are placed on Nodes; nil: on no particular nodes.
 	Tasks []model.TaskID
 	Nodes []model.NodeID
+	// Promised are tasks of Job that have a node, on which they start once what is being released there is gone.
+	Promised []model.TaskID
 }
 
 // Victim is a task that leaves.
