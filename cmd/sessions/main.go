@@ -61,6 +61,27 @@ func main() {
 
 func answer(q *question) (*outcome, error) {
 	asOf, _ := time.Parse(time.RFC3339, q.AsOf)
+	o := &outcome{Phases: map[string]string{}, Binds: map[string]string{}, Pipelined: map[string]string{}, Nominated: map[string]string{}}
+	have := map[string]bool{}
+	for _, raw := range q.Objects {
+		var x struct {
+			Kind     string
+			Metadata struct{ Name, Namespace string }
+			Status   struct{ Phase string }
+		}
+		json.Unmarshal(raw, &x)
+		if x.Kind == "Queue" {
+			have[x.Metadata.Name] = true
+		}
+		if x.Kind == "PodGroup" {
+			o.Phases[x.Metadata.Namespace+"/"+x.Metadata.Name] = x.Status.Phase
+		}
+	}
+	for _, n := range []string{"root", "default"} {
+		if !have[n] {
+			q.Objects = append(q.Objects, json.RawMessage(fmt.Sprintf(`{"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"Queue","metadata":{"name":%q},"spec":{"weight":1},"status":{"state":"Open"}}`, n)))
+		}
+	}
 	c, err := volcano.FromObjects(q.Objects, volcano.WithAsOf(asOf), volcano.WithQueueDefaults())
 	if err != nil {
 		return nil, err
@@ -85,7 +106,6 @@ func answer(q *question) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outcome{Phases: map[string]string{}, Binds: map[string]string{}, Pipelined: map[string]string{}, Nominated: map[string]string{}}
 	v := s.View()
 	name := func(t model.TaskID) string { return v.Jobs.At(v.Tasks.At(t).Job).Namespace + "/" + m.TaskName(t) }
 	st := &cycle.State{Session: s, Told: func(d *cycle.Decision) {
