@@ -104,7 +104,7 @@ func (r *run) nomination(t model.TaskID) model.NodeID {
 	if n, known := r.nominated[t]; known {
 		return n
 	}
-	return model.None
+	return r.view.NominatedNode(t)
 }
 
 // goesOn reports whether a job of which a role has failed may still get what it needs: it has more tasks than its minimum, and the other roles

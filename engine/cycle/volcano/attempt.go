@@ -34,7 +34,7 @@ func (r *run) place(t model.TaskID, n model.NodeID, as kind, emptied bool) {
 	if delete(r.promised, t); as == pipelined && emptied {
 		r.promised[t] = n
 	}
-	if !r.placesNothing() {
+	if !r.PlacesNothing() {
 		r.put(t, n, as)
 	}
 }

@@ -2,6 +2,7 @@ package volcano
 
 import (
 	"github.com/apportion/apportion/engine/model"
+	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
 )
 
@@ -11,16 +12,21 @@ import (
 type book struct {
 	run *run
 	// on says where the book has a task.
-	on    map[model.TaskID]model.NodeID
-	sums  []resource.Row
-	pods  []int32
-	fixed bool
+	on   map[model.TaskID]model.NodeID
+	sums []resource.Row
+	// cpu and memory are what stands on each node for requests that containers do not state.
+	cpu, memory []float64
+	pods        []int32
+	fixed       bool
 }
 
 // openBook returns the book with what others use. Without the plugin predicates nobody keeps it: it stays as it was when the session opened.
 func openBook(r *run) *book {
-	b := &book{run: r, on: map[model.TaskID]model.NodeID{}, sums: resource.NewAccounts(len(r.view.Nodes), r.view.Dims.Len()), pods: make([]int32, len(r.view.Nodes))}
-	b.fixed = !r.loaded(predicates)
+	count := len(r.view.Nodes)
+	b := &book{
+		run: r, on: map[model.TaskID]model.NodeID{}, fixed: !r.loaded(predicates), sums: resource.NewAccounts(count, r.view.Dims.Len()),
+		cpu: make([]float64, count), memory: make([]float64, count), pods: make([]int32, count),
+	}
 	pods, counted := r.view.Dims.Index(podsName)
 	for _, n := range r.order {
 		others := r.view.Nodes[n].UsedByOthers
@@ -36,6 +42,22 @@ func (b *book) add(t model.TaskID, n model.NodeID) {
 	b.on[t] = n
 	b.sums[n].Add(b.run.view.Request(t))
 	b.pods[n]++
+	b.state(t, n, 1)
+}
+
+// state adds or takes off what stands for requests that a task does not state.
+func (b *book) state(t model.TaskID, n model.NodeID, sign float64) {
+	unstated := b.run.view.UnstatedOf(t)
+	b.cpu[n] += sign * float64(unstated.CPU) * policy.UnstatedCPU
+	b.memory[n] += sign * float64(unstated.Memory) * policy.UnstatedMemory
+}
+
+// Requested returns what the pods on a node ask for.
+func (b *book) Requested(n model.NodeID, dimension int) float64 { return b.sums[n].V[dimension] }
+
+// Stated returns what the pods on a node ask for, with what stands for requests that they do not state.
+func (b *book) Stated(n model.NodeID) (cpu, memory float64) {
+	return b.sums[n].V[resource.CPU] + b.cpu[n], b.sums[n].V[resource.Memory] + b.memory[n]
 }
 
 func (b *book) place(t model.TaskID, n model.NodeID) {
@@ -52,6 +74,7 @@ func (b *book) remove(t model.TaskID) {
 	delete(b.on, t)
 	b.sums[n].Sub(b.run.view.Request(t))
 	b.pods[n]--
+	b.state(t, n, -1)
 }
 
 // full reports whether a node has as many pods as it takes.

@@ -61,7 +61,7 @@ func (r *run) preemptOwn(j model.JobID, m memory) {
 // preemptFor places a task on the first node, by score, on which its queue may have it and it fits once tasks there are evicted of those that
 // a condition holds for, and reports whether there is one. There may be room without an eviction.
 func (r *run) preemptFor(t model.TaskID, m memory, of func(c model.TaskID) bool) bool {
-	if r.neverPreempts(t) || r.nominates(t) {
+	if r.view.NeverPreempts(t) || r.nominates(t) {
 		return false
 	}
 	claim := claim{task: t, queue: r.view.QueueOf(t), of: func(c model.TaskID) bool {
@@ -88,7 +88,7 @@ func (r *run) preemptFor(t model.TaskID, m memory, of func(c model.TaskID) bool)
 		}
 		if room() && r.fitsIn(t, n, future) {
 			r.place(t, n, pipelined, asked)
-			return !r.placesNothing()
+			return !r.PlacesNothing()
 		}
 		r.undo(few)
 	}
@@ -102,7 +102,7 @@ func (r *run) nominates(t model.TaskID) bool {
 	if n == model.None {
 		return false
 	}
-	if !r.filters() {
+	if !r.FiltersNodes() {
 		return true
 	}
 	return r.prepared[t] && r.admits(t, n, false)
@@ -145,7 +145,7 @@ func (r *run) reclaim() {
 	r.reclaimers(true, func(j model.JobID) {
 		for tasks := r.taskLine(r.pending(j, every)); !tasks.empty() && r.Job(j).Starving(nil) && !r.stop(); {
 			t := tasks.pop()
-			if !r.neverPreempts(t) && r.Preemptive([]model.TaskID{t}, nil, nil) {
+			if !r.view.NeverPreempts(t) && r.Preemptive([]model.TaskID{t}, nil, nil) {
 				r.reclaimFor(t, m)
 			}
 		}
@@ -223,7 +223,7 @@ func (r *run) shuffle() {
 			}
 		}
 	}
-	for _, t := range r.victimTasks(running) {
+	for _, t := range r.VictimTasks(running) {
 		r.evict(t)
 		r.commit(r.view.Tasks.At(t).Job)
 	}

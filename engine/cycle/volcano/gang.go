@@ -113,7 +113,7 @@ func (r *run) bundles(j model.JobID, need resource.Row) []bundle {
 	if len(candidates) == 0 {
 		return nil
 	}
-	list = permitted(list, r.evictable(j, candidates))
+	list = permitted(list, r.UnifiedEvictable(j, candidates))
 	r.sortBundles(j, need, list)
 	return list
 }
@@ -122,7 +122,7 @@ func (r *run) bundles(j model.JobID, need resource.Row) []bundle {
 func (r *run) inReach(j model.JobID, c model.TaskID) bool {
 	of, status := r.view.Tasks.At(c).Job, r.view.Status(c)
 	q, mine := r.queueOf(of), r.queueOf(j)
-	if !r.jobPreemptable(of) {
+	if detail := r.view.Jobs.At(of).Detail; detail != nil && detail.Preemptable != nil && !*detail.Preemptable {
 		return false
 	}
 	if r.action == GangReclaim {

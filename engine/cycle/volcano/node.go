@@ -16,30 +16,9 @@ func (r *run) loaded(name string) bool {
 	return slices.ContainsFunc(r.Plugins(), func(p engine.Opened) bool { return p.Name == name })
 }
 
-// filters reports whether the policy filters nodes, and placesNothing whether it has the filter with its questions disabled: then its
-// preparation never runs, without which Volcano takes each placing back.
-func (r *run) filters() bool {
-	return r.loaded(predicates) && !r.disabled(predicates, engine.Predicate)
-}
-
-func (r *run) placesNothing() bool {
-	return r.loaded(predicates) && r.disabled(predicates, engine.Predicate)
-}
-
-func (r *run) disabled(name string, d engine.Decision) bool {
-	for _, tier := range r.Policy().Tiers {
-		for _, entry := range tier {
-			if entry.Plugin.Name() == name {
-				return entry.Disabled.Has(d)
-			}
-		}
-	}
-	return false
-}
-
 // admits reports whether a node may take a task, whatever is free there. crowded lets it have more pods than it takes.
 func (r *run) admits(t model.TaskID, n model.NodeID, crowded bool) bool {
-	if !r.filters() {
+	if !r.FiltersNodes() {
 		return r.PolicyFits(t, n, nil)
 	}
 	return (crowded || !r.book.full(n)) && r.Nodes().Fits(t, n, nil)

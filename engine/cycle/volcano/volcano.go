@@ -38,6 +38,8 @@ type Cycle struct {
 // of a cycle that was cut short.
 func (c *Cycle) Run(s *cycle.State) error {
 	r := c.open(s)
+	defer func(before policy.NodeBook) { r.view.Book = before }(r.view.Book)
+	r.view.Book = r.book
 	for _, name := range c.Actions {
 		r.action = name
 		act, known := actions[name]
