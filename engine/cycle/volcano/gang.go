@@ -158,7 +158,9 @@ func (r *run) split(j model.JobID, tasks []model.TaskID) []bundle {
 		case spare > 0 && (!counted || left > 0):
 			safe.tasks = append(safe.tasks, t)
 			spare--
-			ofRole[g]--
+			if counted {
+				ofRole[g]--
+			}
 		default:
 			whole.tasks = append(whole.tasks, t)
 		}
