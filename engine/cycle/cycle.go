@@ -55,8 +55,9 @@ type Decision struct {
 	// Tasks of Job are placed on Nodes; nil: on no particular nodes.
 	Tasks []model.TaskID
 	Nodes []model.NodeID
-	// Promised are tasks of Job that have a node, on which they start once what is being released there is gone.
+	// Promised are tasks of Job that start on Rooms once what is being released there is gone.
 	Promised []model.TaskID
+	Rooms    []model.NodeID
 }
 
 // Victim is a task that leaves.

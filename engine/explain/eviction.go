@@ -2,6 +2,7 @@ package explain
 
 import (
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/cycle/volcano"
 	"github.com/apportion/apportion/engine/judge"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/place"
@@ -22,7 +23,7 @@ func (x *explainer) plannedEviction(e *Explanation, w *engine.Need) error {
 	if err := plan.Spend(x.Host); err != nil {
 		return err
 	}
-	plan, err := plan.For(x.Session, &plan.Question{Job: e.Job, Means: plan.ByAny})
+	plan, err := volcano.Plan(x.Host, &plan.Question{Job: e.Job, Means: plan.ByAny})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"math"
 
+	"github.com/apportion/apportion/engine/cycle/volcano"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/plan"
 	"github.com/apportion/apportion/engine/resource"
@@ -31,7 +32,7 @@ func (s *Session) planFor(q *apportionv1.PlanStep) (*apportionv1.Answer, error) 
 	if s.byKueue(question.Job) != nil {
 		return s.kueuePlan(question)
 	}
-	plan, err := plan.For(s.engine.Session, question)
+	plan, err := volcano.Plan(s.engine, question)
 	if err != nil {
 		return nil, err
 	}

@@ -80,7 +80,7 @@ func (r *run) hold(j model.JobID) {
 	d := &cycle.Decision{Action: r.action, Job: j}
 	for _, o := range r.attempt {
 		if o.kind == pipelined {
-			d.Promised = append(d.Promised, o.task)
+			r.promise(o.task, d)
 		}
 	}
 	r.attempt = r.attempt[:0]

@@ -88,7 +88,7 @@ func (r *run) commit(j model.JobID) {
 		case allocated:
 			r.bind(o.task, d)
 		case pipelined:
-			d.Promised = append(d.Promised, o.task)
+			r.promise(o.task, d)
 		}
 	}
 	r.attempt = r.attempt[:0]
@@ -102,6 +102,11 @@ func (r *run) bind(t model.TaskID, d *cycle.Decision) {
 	r.SetStatus(t, model.Binding)
 	delete(r.promised, t)
 	d.Tasks, d.Nodes = append(d.Tasks, t), append(d.Nodes, r.view.NodeOf(t))
+}
+
+// promise notes that a task has a node, on which there will be room.
+func (r *run) promise(t model.TaskID, d *cycle.Decision) {
+	d.Promised, d.Rooms = append(d.Promised, t), append(d.Rooms, r.view.NodeOf(t))
 }
 
 func (r *run) tell(d *cycle.Decision) {

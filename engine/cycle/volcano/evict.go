@@ -128,7 +128,8 @@ func (r *run) candidates(n model.NodeID, of func(c model.TaskID) bool) []model.T
 
 // victims asks the policy about all candidates of a node at once. enough says that the claimant fits once they are all gone.
 func (r *run) victims(c claim, candidates []model.TaskID, by engine.Victims, n model.NodeID) (victims []model.TaskID, enough bool) {
-	if len(candidates) > 0 {
+	r.spend(len(candidates) * max(by.Voters(), 1))
+	if len(candidates) > 0 && r.err == nil {
 		choice := by.Choose(&policy.Claim{Tasks: []model.TaskID{c.task}, Candidates: candidates}, false)
 		victims = choice.Victims
 	}

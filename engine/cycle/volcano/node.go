@@ -30,6 +30,7 @@ type memory map[model.GroupID][]bool
 // search lists the nodes that a task may use: they admit it, and have enough in one of their accounts, if one is given.
 func (r *run) search(t model.TaskID, nodes []model.NodeID, m memory, crowded bool, room func(*node) *resource.Row) []model.NodeID {
 	r.prepared[t] = true
+	r.spend(len(nodes))
 	var known []bool
 	if g, ok := r.role(t); ok && m != nil {
 		if m[g] == nil {

@@ -34,8 +34,8 @@ type Cycle struct {
 	Nominated map[model.TaskID]model.NodeID
 }
 
-// Run carries out the actions and writes the phases of jobs. It returns policy.ErrStopped if the view asks to stop; the state is then that
-// of a cycle that was cut short.
+// Run carries out the actions and writes the phases of jobs. It returns policy.ErrStopped if the view asks to stop, and a *policy.WorkError if
+// it costs more than is left; the state is then that of a cycle that was cut short.
 func (c *Cycle) Run(s *cycle.State) error {
 	r := c.open(s)
 	defer func(before policy.NodeBook) { r.view.Book = before }(r.view.Book)
@@ -46,8 +46,8 @@ func (c *Cycle) Run(s *cycle.State) error {
 		if !known {
 			continue
 		}
-		if act(r); r.stopped {
-			return policy.ErrStopped
+		if act(r); r.err != nil {
+			return r.err
 		}
 	}
 	c.close(r)
@@ -73,8 +73,9 @@ type run struct {
 	nominated map[model.TaskID]model.NodeID
 	action    cycle.Action
 	enqueues  bool
-	stopped   bool
 	steps     int
+	// err ends the cycle.
+	err error
 
 	nodes []node
 	// order lists the nodes in the order of the snapshot, jobs the jobs.
@@ -158,8 +159,19 @@ func (r *run) openTask(t model.TaskID) {
 // stop reports whether the cycle is to end; it is asked for each job, task and node that an action looks at.
 func (r *run) stop() bool {
 	r.steps++
-	r.stopped = r.stopped || r.view.Stopped(r.steps)
-	return r.stopped
+	if r.err == nil && r.view.Stopped(r.steps) {
+		if r.err = policy.ErrStopped; r.view.Work.Exceeded() != nil {
+			r.err = r.view.Work.Exceeded()
+		}
+	}
+	return r.err != nil
+}
+
+// spend spends the work of looking at so many rows.
+func (r *run) spend(rows int) {
+	if err := r.view.Work.Spend(rows, r.view.Dims.Len()); err != nil && r.err == nil {
+		r.err = err
+	}
 }
 
 // pending lists the tasks of a job that wait and are not gated and that a condition holds for, in the order of the snapshot.

@@ -54,7 +54,7 @@ func (o object) with(name string, part object) object {
 	return out
 }
 
-// States yields each session with the cluster before it. A session after one that ended in a panic is not reached.
+// States calls yield with each session and the cluster before it, until it returns false. A session after one that ended in a panic is not reached.
 func (c *Cluster) States(yield func(number int, before []object, s *Session) bool) {
 	state := withDefaults(c.Objects)
 	for n := range c.Sessions {

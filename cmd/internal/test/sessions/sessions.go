@@ -47,9 +47,10 @@ func Compare(path string) (*Tally, error) {
 			return nil, fmt.Errorf("%s:%d: %w", line.File, line.Number, err)
 		}
 		t.Clusters++
-		for number, before, s := range c.States {
+		c.States(func(number int, before []object, s *Session) bool {
 			t.compare(&c, number, before, s)
-		}
+			return true
+		})
 	}
 	return t, nil
 }
