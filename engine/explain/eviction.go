@@ -40,7 +40,9 @@ func (x *explainer) plannedEviction(e *Explanation, w *engine.Need) error {
 		e.Add(f)
 		return nil
 	}
-	if check := plan.Miss.Check; check == judge.CheckNodes || check == judge.CheckEviction {
+	if why := plan.Miss.Reasons; len(why) > 0 && why[0].Code == policy.NotInCycle {
+		f.Reasons, f.Counts = why, []int{0}
+	} else if check := plan.Miss.Check; check == judge.CheckNodes || check == judge.CheckEviction {
 		could, err := x.evictable(e.Job, w, false)
 		if err != nil {
 			return err

@@ -31,6 +31,7 @@ const (
 	NoAction                  Code = 12
 	AboveNamespaceQuota       Code = 13
 	PluginNotModelled         Code = 14
+	NotInCycle                Code = 15
 	NotEnoughTasks            Code = 20
 	NotEnoughTasksOfRole      Code = 21
 	NotReady                  Code = 22

@@ -125,7 +125,8 @@ func (c *checked) spared() string {
 		case count > 0:
 			clauses = append(clauses, Count(count, "task")+" "+protection(reason, count))
 		case reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NO_ACTION:
-		case reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NOT_STARVING:
+		case reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NOT_IN_CYCLE,
+			reason.GetCode() == apportionv1.CauseCode_CAUSE_CODE_NOT_STARVING:
 			// The job asks for no eviction, whatever its queue may take.
 			clauses = append(clauses, reasonOf(c.names, reason))
 		default:

@@ -20,11 +20,28 @@ type (
 	Session struct{ Outcomes, Unnamed []Outcome }
 	// Outcome is what a session did: pods by namespace and name, evictions as `NAMESPACE/POD ACTION`.
 	Outcome struct {
-		Phases, Binds, Pipelined, Nominated map[string]string
+		Phases, Nominated map[string]string
+		Binds, Pipelined  nodes
 		Evictions                           []string
 		Panic                               any
 	}
 )
+
+// nodes are pods with their nodes; those of an outcome without names of nodes are a list of pods.
+type nodes map[string]string
+
+// UnmarshalJSON reads a map or a list.
+func (n *nodes) UnmarshalJSON(data []byte) error {
+	var pods []string
+	if err := json.Unmarshal(data, &pods); err != nil {
+		return json.Unmarshal(data, (*map[string]string)(n))
+	}
+	*n = nodes{}
+	for _, pod := range pods {
+		(*n)[pod] = ""
+	}
+	return nil
+}
 
 // object is an object of the cluster as kubectl prints it.
 type object map[string]any

@@ -133,7 +133,7 @@ func Play(conf string, list []object) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Outcome{Phases: map[string]string{}, Binds: map[string]string{}, Pipelined: map[string]string{}, Nominated: map[string]string{}}
+	o := &Outcome{Phases: map[string]string{}, Binds: nodes{}, Pipelined: nodes{}, Nominated: map[string]string{}}
 	for _, x := range list {
 		if x.kind() == "PodGroup" {
 			// One whose queue does not exist is not in the session.
