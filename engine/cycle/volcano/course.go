@@ -107,7 +107,7 @@ func Plan(h engine.Host, q *plan.Question) (*plan.Plan, error) {
 	}
 	done := course.For(h, q.Job)
 	switch {
-	case done == nil && permitted.Outcome != plan.Made:
+	case done == nil && (permitted.Outcome != plan.Made || byChance(h, permitted)):
 		return permitted, nil
 	case done == nil:
 		return missed(permitted, 0), nil
