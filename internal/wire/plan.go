@@ -109,7 +109,7 @@ func (s *Session) planAnswer(p *plan.Plan) (*apportionv1.PlanAnswer, error) {
 			answer.Falls, answer.Rises = append(answer.Falls, s.out.fraction(p.Fall[i])), append(answer.Rises, s.out.fraction(p.Rise[i]))
 		}
 	}
-	answer.ByChance = s.plannedByChance(p)
+	answer.ByChance = p.ByChance(s.engine.View())
 	answer.Text = text.Plan(s.names(), answer)
 	s.out.left -= len(answer.GetText())
 	return answer, s.out.check("tasks")

@@ -94,8 +94,8 @@ func (c *Course) For(h engine.Host, j model.JobID) *plan.Plan {
 	return nil
 }
 
-// Plan answers a question for a plan of a job. Under a policy with actions, and unless the question says which tasks or by which means, that is what the next cycles
-// do: if these evict nobody and place nothing, there is no plan, also where the policy alone would permit one.
+// Plan answers a question for a plan of a job. Under a policy with actions, and unless the question says which tasks or by which means, that is
+// what the next cycles do: if these evict nobody and place nothing, there is no plan, also where the policy alone would permit one.
 func Plan(h engine.Host, q *plan.Question) (*plan.Plan, error) {
 	permitted, err := plan.For(h.Session, q)
 	if err != nil || h.Policy().Actions == nil || q.Tasks != nil || q.Means != plan.ByAny {
@@ -107,7 +107,7 @@ func Plan(h engine.Host, q *plan.Question) (*plan.Plan, error) {
 	}
 	done := course.For(h, q.Job)
 	switch {
-	case done == nil && (permitted.Outcome != plan.Made || byChance(h, permitted)):
+	case done == nil && (permitted.Outcome != plan.Made || permitted.ByChance(h.View())):
 		return permitted, nil
 	case done == nil:
 		return missed(permitted, 0), nil

@@ -176,6 +176,8 @@ const (
 	// The policy's cycle has no action `detail`, so that what it would do does not happen: `enqueue`: jobs enter their queues without a vote;
 	// `allocate`, or `backfill` for tasks without requests: the task starts by none; `preempt`, `reclaim`: it evicts nobody.
 	CauseCode_CAUSE_CODE_NO_ACTION CauseCode = 12
+	// have used and permitted + need > limit, a quota of the job's namespace. detail: `NAME of quota QUOTA`.
+	CauseCode_CAUSE_CODE_ABOVE_NAMESPACE_QUOTA CauseCode = 13
 	// The next cycles evict nobody for the job, although the policy permits it: the scheduler does not look for these evictions.
 	CauseCode_CAUSE_CODE_NOT_IN_CYCLE CauseCode = 15
 	// have valid tasks < limit, the job's minimum.
@@ -232,6 +234,16 @@ const (
 	CauseCode_CAUSE_CODE_NOT_A_CANDIDATE CauseCode = 58
 	// The candidate is of the claimant's job.
 	CauseCode_CAUSE_CODE_SAME_JOB CauseCode = 59
+	// A disruption budget, which is the detail, allows have more evictions, of limit in all.
+	CauseCode_CAUSE_CODE_DISRUPTION_BUDGET CauseCode = 60
+	// The candidate has no labels.
+	CauseCode_CAUSE_CODE_UNLABELLED CauseCode = 61
+	// The claimant, or the job that would evict, may itself be evicted.
+	CauseCode_CAUSE_CODE_CLAIMANT_PREEMPTABLE CauseCode = 62
+	// The candidate is on a node of a revocable zone, which is the detail.
+	CauseCode_CAUSE_CODE_ON_REVOCABLE_NODE CauseCode = 63
+	// limit tasks of the candidate's job may be evicted at once.
+	CauseCode_CAUSE_CODE_JOB_DISRUPTION CauseCode = 64
 	// The node has no node-group label, and the plugin is strict or the queue has affinities.
 	CauseCode_CAUSE_CODE_NODE_GROUP_MISSING CauseCode = 70
 	// The node's group is in no affinity list of the queue.
@@ -247,6 +259,10 @@ const (
 	CauseCode_CAUSE_CODE_NODE_RESERVED CauseCode = 92
 	// have used + need > limit allocatable.
 	CauseCode_CAUSE_CODE_INSUFFICIENT_RESOURCE CauseCode = 73
+	// The node is of a revocable zone, which is the detail, that is lent to nobody now.
+	CauseCode_CAUSE_CODE_REVOCABLE_ZONE_CLOSED CauseCode = 93
+	// The node is of a revocable zone, which is the detail, and the task may use no such node.
+	CauseCode_CAUSE_CODE_REVOCABLE_ZONE_FORBIDDEN CauseCode = 94
 	// The node takes no new tasks; detail has the reason.
 	CauseCode_CAUSE_CODE_NODE_UNSCHEDULABLE CauseCode = 74
 	// The node is not in the node set that the task may use; detail is the rule or the name of the set.
@@ -330,6 +346,7 @@ var (
 		10:  "CAUSE_CODE_JOB_NOT_PENDING",
 		11:  "CAUSE_CODE_NO_MIN_RESOURCES",
 		12:  "CAUSE_CODE_NO_ACTION",
+		13:  "CAUSE_CODE_ABOVE_NAMESPACE_QUOTA",
 		15:  "CAUSE_CODE_NOT_IN_CYCLE",
 		20:  "CAUSE_CODE_NOT_ENOUGH_TASKS",
 		21:  "CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE",
@@ -358,6 +375,11 @@ var (
 		57:  "CAUSE_CODE_NOT_IN_DECIDING_TIER",
 		58:  "CAUSE_CODE_NOT_A_CANDIDATE",
 		59:  "CAUSE_CODE_SAME_JOB",
+		60:  "CAUSE_CODE_DISRUPTION_BUDGET",
+		61:  "CAUSE_CODE_UNLABELLED",
+		62:  "CAUSE_CODE_CLAIMANT_PREEMPTABLE",
+		63:  "CAUSE_CODE_ON_REVOCABLE_NODE",
+		64:  "CAUSE_CODE_JOB_DISRUPTION",
 		70:  "CAUSE_CODE_NODE_GROUP_MISSING",
 		71:  "CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY",
 		72:  "CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY",
@@ -365,6 +387,8 @@ var (
 		91:  "CAUSE_CODE_NODE_GROUP_LIMITS_INVALID",
 		92:  "CAUSE_CODE_NODE_RESERVED",
 		73:  "CAUSE_CODE_INSUFFICIENT_RESOURCE",
+		93:  "CAUSE_CODE_REVOCABLE_ZONE_CLOSED",
+		94:  "CAUSE_CODE_REVOCABLE_ZONE_FORBIDDEN",
 		74:  "CAUSE_CODE_NODE_UNSCHEDULABLE",
 		75:  "CAUSE_CODE_NODE_NOT_IN_SET",
 		76:  "CAUSE_CODE_LARGER_THAN_ANY_NODE",
@@ -411,6 +435,7 @@ var (
 		"CAUSE_CODE_JOB_NOT_PENDING":              10,
 		"CAUSE_CODE_NO_MIN_RESOURCES":             11,
 		"CAUSE_CODE_NO_ACTION":                    12,
+		"CAUSE_CODE_ABOVE_NAMESPACE_QUOTA":        13,
 		"CAUSE_CODE_NOT_IN_CYCLE":                 15,
 		"CAUSE_CODE_NOT_ENOUGH_TASKS":             20,
 		"CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE":     21,
@@ -439,6 +464,11 @@ var (
 		"CAUSE_CODE_NOT_IN_DECIDING_TIER":         57,
 		"CAUSE_CODE_NOT_A_CANDIDATE":              58,
 		"CAUSE_CODE_SAME_JOB":                     59,
+		"CAUSE_CODE_DISRUPTION_BUDGET":            60,
+		"CAUSE_CODE_UNLABELLED":                   61,
+		"CAUSE_CODE_CLAIMANT_PREEMPTABLE":         62,
+		"CAUSE_CODE_ON_REVOCABLE_NODE":            63,
+		"CAUSE_CODE_JOB_DISRUPTION":               64,
 		"CAUSE_CODE_NODE_GROUP_MISSING":           70,
 		"CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY":   71,
 		"CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY":     72,
@@ -446,6 +476,8 @@ var (
 		"CAUSE_CODE_NODE_GROUP_LIMITS_INVALID":    91,
 		"CAUSE_CODE_NODE_RESERVED":                92,
 		"CAUSE_CODE_INSUFFICIENT_RESOURCE":        73,
+		"CAUSE_CODE_REVOCABLE_ZONE_CLOSED":        93,
+		"CAUSE_CODE_REVOCABLE_ZONE_FORBIDDEN":     94,
 		"CAUSE_CODE_NODE_UNSCHEDULABLE":           74,
 		"CAUSE_CODE_NODE_NOT_IN_SET":              75,
 		"CAUSE_CODE_LARGER_THAN_ANY_NODE":         76,
@@ -1716,7 +1748,7 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xef\x13\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x87\x16\n" +
 	"\tCauseCode\x12\x1a\n" +
 	"\x16CAUSE_CODE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19CAUSE_CODE_QUEUE_NOT_OPEN\x10\x01\x12$\n" +
@@ -1731,7 +1763,8 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\x1aCAUSE_CODE_JOB_NOT_PENDING\x10\n" +
 	"\x12\x1f\n" +
 	"\x1bCAUSE_CODE_NO_MIN_RESOURCES\x10\v\x12\x18\n" +
-	"\x14CAUSE_CODE_NO_ACTION\x10\f\x12\x1b\n" +
+	"\x14CAUSE_CODE_NO_ACTION\x10\f\x12$\n" +
+	" CAUSE_CODE_ABOVE_NAMESPACE_QUOTA\x10\r\x12\x1b\n" +
 	"\x17CAUSE_CODE_NOT_IN_CYCLE\x10\x0f\x12\x1f\n" +
 	"\x1bCAUSE_CODE_NOT_ENOUGH_TASKS\x10\x14\x12'\n" +
 	"#CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE\x10\x15\x12\x18\n" +
@@ -1759,14 +1792,21 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\x1dCAUSE_CODE_BEST_EFFORT_VICTIM\x108\x12#\n" +
 	"\x1fCAUSE_CODE_NOT_IN_DECIDING_TIER\x109\x12\x1e\n" +
 	"\x1aCAUSE_CODE_NOT_A_CANDIDATE\x10:\x12\x17\n" +
-	"\x13CAUSE_CODE_SAME_JOB\x10;\x12!\n" +
+	"\x13CAUSE_CODE_SAME_JOB\x10;\x12 \n" +
+	"\x1cCAUSE_CODE_DISRUPTION_BUDGET\x10<\x12\x19\n" +
+	"\x15CAUSE_CODE_UNLABELLED\x10=\x12#\n" +
+	"\x1fCAUSE_CODE_CLAIMANT_PREEMPTABLE\x10>\x12 \n" +
+	"\x1cCAUSE_CODE_ON_REVOCABLE_NODE\x10?\x12\x1d\n" +
+	"\x19CAUSE_CODE_JOB_DISRUPTION\x10@\x12!\n" +
 	"\x1dCAUSE_CODE_NODE_GROUP_MISSING\x10F\x12)\n" +
 	"%CAUSE_CODE_NODE_GROUP_NOT_IN_AFFINITY\x10G\x12'\n" +
 	"#CAUSE_CODE_NODE_GROUP_ANTI_AFFINITY\x10H\x12%\n" +
 	"!CAUSE_CODE_ABOVE_NODE_GROUP_LIMIT\x10Z\x12(\n" +
 	"$CAUSE_CODE_NODE_GROUP_LIMITS_INVALID\x10[\x12\x1c\n" +
 	"\x18CAUSE_CODE_NODE_RESERVED\x10\\\x12$\n" +
-	" CAUSE_CODE_INSUFFICIENT_RESOURCE\x10I\x12!\n" +
+	" CAUSE_CODE_INSUFFICIENT_RESOURCE\x10I\x12$\n" +
+	" CAUSE_CODE_REVOCABLE_ZONE_CLOSED\x10]\x12'\n" +
+	"#CAUSE_CODE_REVOCABLE_ZONE_FORBIDDEN\x10^\x12!\n" +
 	"\x1dCAUSE_CODE_NODE_UNSCHEDULABLE\x10J\x12\x1e\n" +
 	"\x1aCAUSE_CODE_NODE_NOT_IN_SET\x10K\x12#\n" +
 	"\x1fCAUSE_CODE_LARGER_THAN_ANY_NODE\x10L\x12\x19\n" +
