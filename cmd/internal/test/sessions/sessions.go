@@ -113,7 +113,7 @@ func Play(conf string, list []object) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := volcano.FromObjects(data, volcano.WithAsOf(asOf), volcano.WithQueueDefaults())
+	cluster, err := volcano.FromObjects(data, volcano.WithAsOf(asOf))
 	if err != nil {
 		return nil, err
 	}
