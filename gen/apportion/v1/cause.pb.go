@@ -178,6 +178,8 @@ const (
 	CauseCode_CAUSE_CODE_NO_ACTION CauseCode = 12
 	// have used and permitted + need > limit, a quota of the job's namespace. detail: `NAME of quota QUOTA`.
 	CauseCode_CAUSE_CODE_ABOVE_NAMESPACE_QUOTA CauseCode = 13
+	// The plugin votes on this and is not modelled, so that the outcome is not known.
+	CauseCode_CAUSE_CODE_PLUGIN_NOT_MODELLED CauseCode = 14
 	// The next cycles evict nobody for the job, although the policy permits it: the scheduler does not look for these evictions.
 	CauseCode_CAUSE_CODE_NOT_IN_CYCLE CauseCode = 15
 	// have valid tasks < limit, the job's minimum.
@@ -347,6 +349,7 @@ var (
 		11:  "CAUSE_CODE_NO_MIN_RESOURCES",
 		12:  "CAUSE_CODE_NO_ACTION",
 		13:  "CAUSE_CODE_ABOVE_NAMESPACE_QUOTA",
+		14:  "CAUSE_CODE_PLUGIN_NOT_MODELLED",
 		15:  "CAUSE_CODE_NOT_IN_CYCLE",
 		20:  "CAUSE_CODE_NOT_ENOUGH_TASKS",
 		21:  "CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE",
@@ -436,6 +439,7 @@ var (
 		"CAUSE_CODE_NO_MIN_RESOURCES":             11,
 		"CAUSE_CODE_NO_ACTION":                    12,
 		"CAUSE_CODE_ABOVE_NAMESPACE_QUOTA":        13,
+		"CAUSE_CODE_PLUGIN_NOT_MODELLED":          14,
 		"CAUSE_CODE_NOT_IN_CYCLE":                 15,
 		"CAUSE_CODE_NOT_ENOUGH_TASKS":             20,
 		"CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE":     21,
@@ -1748,7 +1752,7 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\x1eHIERARCHY_FAULT_UNKNOWN_PARENT\x10\x02\x12\x19\n" +
 	"\x15HIERARCHY_FAULT_CYCLE\x10\x03\x12\x1c\n" +
 	"\x18HIERARCHY_FAULT_TOO_DEEP\x10\x04\x12&\n" +
-	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\x87\x16\n" +
+	"\"HIERARCHY_FAULT_JOB_ON_INNER_QUEUE\x10\x05*\xab\x16\n" +
 	"\tCauseCode\x12\x1a\n" +
 	"\x16CAUSE_CODE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19CAUSE_CODE_QUEUE_NOT_OPEN\x10\x01\x12$\n" +
@@ -1764,7 +1768,8 @@ const file_apportion_v1_cause_proto_rawDesc = "" +
 	"\x12\x1f\n" +
 	"\x1bCAUSE_CODE_NO_MIN_RESOURCES\x10\v\x12\x18\n" +
 	"\x14CAUSE_CODE_NO_ACTION\x10\f\x12$\n" +
-	" CAUSE_CODE_ABOVE_NAMESPACE_QUOTA\x10\r\x12\x1b\n" +
+	" CAUSE_CODE_ABOVE_NAMESPACE_QUOTA\x10\r\x12\"\n" +
+	"\x1eCAUSE_CODE_PLUGIN_NOT_MODELLED\x10\x0e\x12\x1b\n" +
 	"\x17CAUSE_CODE_NOT_IN_CYCLE\x10\x0f\x12\x1f\n" +
 	"\x1bCAUSE_CODE_NOT_ENOUGH_TASKS\x10\x14\x12'\n" +
 	"#CAUSE_CODE_NOT_ENOUGH_TASKS_OF_ROLE\x10\x15\x12\x18\n" +
