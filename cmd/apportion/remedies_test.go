@@ -74,6 +74,7 @@ func tryRemedies(t *testing.T, in *question.Loaded, job string) []string {
 func flagsOf(c *cause) question.InputFlags {
 	var flags question.InputFlags
 	flags.Files, flags.AsOf = []string{filepath.Join(c.folder, "dump.yaml")}, c.headers["as-of"]
+	flags.Policy = c.preset()
 	if config := filepath.Join(c.folder, "volcano-scheduler.conf"); exists(config) {
 		flags.Policy = config
 	}
@@ -97,7 +98,7 @@ func TestWhatIfMakesEachRemedyOfACauseTrue(t *testing.T) {
 		})
 	}
 	t.Run("sample", func(t *testing.T) {
-		flags := question.InputFlags{Files: []string{filepath.Join("..", "..", "examples", "clusters", "research")}}
+		flags := question.InputFlags{Files: []string{filepath.Join("..", "..", "examples", "clusters", "research")}, Policy: "proportion"}
 		in, err := flags.Load(t.Context(), cli.Streams{In: strings.NewReader(""), Err: io.Discard})
 		require.NoError(t, err)
 		for _, job := range []string{"language/pretrain-7b", "robotics/grasp-train", "robotics/grasp-eval"} {
