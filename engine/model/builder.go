@@ -41,6 +41,8 @@ type Builder struct {
 	blank Task
 	// The last of each kind: these repeat.
 	role, class, namespace, parent, label, condition, owner, zone string
+	// rareAt has the rare properties of tasks that were added.
+	rareAt map[rareKey]int32
 	// rareBytes is about what the rare properties of the tasks and jobs here take.
 	rareBytes       int
 	budgets, quotas listing

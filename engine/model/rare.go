@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -118,7 +119,14 @@ func (m *Model) RareSpecOf(t TaskID) *RareSpec {
 	return s
 }
 
-// rare adds the rare properties of the newest task, unless the one before has the same, and returns Detail.rare.
+// rareKey finds equal rare properties. budgets are the bytes of their positions.
+type rareKey struct {
+	nominated, zone, budgets string
+	unstated                 Unstated
+	stated                   bool
+}
+
+// rare adds the rare properties of the newest task, unless a task before has the same, and returns Detail.rare.
 func (b *Builder) rare(s *RareSpec) int32 {
 	if s == nil {
 		return 0
@@ -127,18 +135,24 @@ func (b *Builder) rare(s *RareSpec) int32 {
 	if r.stated {
 		r.unstated = *s.Unstated
 	}
-	if n := len(b.rares); n == 0 || !b.rares[n-1].equal(&r) {
-		r.nominated, r.zone = b.text.keep(r.nominated), b.text.again(&b.zone, r.zone)
-		const own = 64
-		b.rareBytes += own + 4*cap(r.budgets)
-		b.rares = append(b.rares, r)
+	var list []byte
+	for _, at := range r.budgets {
+		list = binary.LittleEndian.AppendUint32(list, uint32(at))
 	}
+	key := rareKey{r.nominated, r.zone, string(list), r.unstated, r.stated}
+	if at, known := b.rareAt[key]; known {
+		return at
+	}
+	r.nominated, r.zone = b.text.keep(r.nominated), b.text.again(&b.zone, r.zone)
+	const own = 64
+	b.rareBytes += own + 4*cap(r.budgets)
+	b.rares = append(b.rares, r)
+	if b.rareAt == nil {
+		b.rareAt = map[rareKey]int32{}
+	}
+	key.nominated, key.zone = r.nominated, r.zone
+	b.rareAt[key] = int32(len(b.rares))
 	return int32(len(b.rares))
-}
-
-func (r *rare) equal(o *rare) bool {
-	return r.stated == o.stated && r.unstated == o.unstated && r.nominated == o.nominated && r.zone == o.zone &&
-		slices.Equal(r.budgets, o.budgets)
 }
 
 // zoneOf adds the zone of a node and returns Node.zone.

@@ -158,18 +158,12 @@ func hostile() map[string]*apportionv1.Snapshot {
 			DisruptionBudgets: &apportionv1.DisruptionBudgetNames{Names: []string{[]string{"a", "b"}[i%2]}},
 		}})
 	}
-	zoned, quotaJobs := jobs(1, nil), jobs(20_000, nil)
-	zoned.Jobs[0].Groups = []*apportionv1.TaskGroup{{}}
-	for i := range 50_000 {
-		zoned.Jobs[0].Groups[0].Tasks = append(zoned.Jobs[0].Groups[0].Tasks, &apportionv1.Task{Detail: &apportionv1.TaskDetail{
-			RevocableZone: []string{"a", "b"}[i%2],
-		}})
-	}
+	quotaJobs := jobs(20_000, nil)
 	for _, j := range quotaJobs.GetJobs() {
 		j.Detail = &apportionv1.JobDetail{QuotaRequests: []*apportionv1.NamedAmount{{Name: "a"}, {Name: "b"}}, WaitingLimit: new(int64(1))}
 	}
 	return map[string]*apportionv1.Snapshot{
-		"disruption budgets and quotas": guarded, "tasks with disruption budgets": named, "tasks with zones": zoned,
+		"disruption budgets and quotas": guarded, "tasks with disruption budgets": named,
 		"jobs with details": quotaJobs, "reservations of nodes": reserved,
 		"counts of tasks": counts, "node groups of a queue": terms, "left out": out, "limits for node groups": limits,
 		"nodes of 64 dimensions": nodes(5000, dimensions), "nodes without more dimensions": nodes(20_000, nil),
