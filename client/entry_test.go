@@ -45,6 +45,8 @@ func entriesOf(m *model.Model) string {
 	for _, job := range s.GetJobs() {
 		note(job.GetName(), job.GetDetail())
 		for _, task := range job.GetGroups()[0].GetTasks() {
+			// A model has budgets by their positions, which differ.
+			slices.Sort(task.GetDetail().GetDisruptionBudgets().GetNames())
 			note(task.GetName(), task.GetDetail())
 		}
 	}
