@@ -35,6 +35,7 @@ func (s says) GangEvictable(_ model.JobID, _, dst []model.TaskID) ([]model.TaskI
 // saying opens a session with plugins that say something, tier by tier; those with a name of "off" are excluded from Victim and
 // JobPipelined.
 func saying(t *testing.T, tiers ...[]says) engine.Host {
+	t.Helper()
 	b := model.NewBuilder(0)
 	b.Queue(model.QueueSpec{Name: "q"})
 	b.Job(model.JobSpec{UID: "j", Queue: "q"})

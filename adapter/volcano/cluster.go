@@ -112,6 +112,7 @@ func (r *reader) placePods(jobs map[objects.Identity]*job) {
 			never[class.name] = true
 		}
 	}
+	priorities := r.priorities()
 	uids := make(map[string]bool, len(r.pods))
 	var orphans, astray []*pod
 	for i := range r.pods {
@@ -126,6 +127,9 @@ func (r *reader) placePods(jobs map[objects.Identity]*job) {
 		}
 		if never[p.task.GetDetail().GetPriorityClass()] && !p.policy && !p.terminated {
 			p.task.Detail.NeverPreempts = true
+		}
+		if p.priority == nil && !p.ranked && !r.unopened {
+			p.task.Priority = priorities.written(p.task)
 		}
 		r.useClaims(p)
 		if j := jobs[group]; j != nil && p.group != "" {

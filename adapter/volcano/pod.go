@@ -25,6 +25,8 @@ type pod struct {
 	run        run
 	// priority is the one in its spec, which the API server fills in. nil: none.
 	priority *int32
+	// ranked: an annotation states the priority of the task.
+	ranked bool
 	// owner is the owner that the pod names.
 	owner string
 	// scheduler is the name of its scheduler. Empty: not given.
@@ -85,7 +87,7 @@ func (r *reader) pod(m objects.Metadata, root *objects.Value) {
 	p.task = &apportionv1.Task{
 		Uid:        m.UID,
 		Status:     taskStatus(phase, m.Value.Field("deletionTimestamp") != nil, p.node != ""),
-		Priority:   r.taskPriority(m, p.priority),
+		Priority:   r.taskPriority(m, &p),
 		Name:       m.Name,
 		CreateTime: m.Created,
 		Index:      taskIndex(m.Name),
@@ -141,13 +143,13 @@ func (r *reader) role(m objects.Metadata) string {
 }
 
 // taskPriority is the pod's own priority, which Volcano's annotation overrides. nil: it is 1, the default.
-func (r *reader) taskPriority(m objects.Metadata, own *int32) *int32 {
+func (r *reader) taskPriority(m objects.Metadata, p *pod) *int32 {
 	priority := int32(1)
-	if own != nil {
-		priority = *own
+	if p.priority != nil {
+		priority = *p.priority
 	}
 	if written, err := strconv.ParseInt(r.TextAt(m.Annotations.Field(taskPriorityAnnotation)), 10, 32); err == nil {
-		priority = int32(written)
+		priority, p.ranked = int32(written), true
 	}
 	if priority == 1 {
 		return nil

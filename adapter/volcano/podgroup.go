@@ -332,6 +332,19 @@ func (p *priorities) of(class string) int32 {
 	return p.global
 }
 
+// written returns the priority that the API server writes into a pod that does not state its own. nil: the default of tasks, for a pod
+// without a class where there is none for all.
+func (p *priorities) written(task *apportionv1.Task) *int32 {
+	class := task.GetDetail().GetPriorityClass()
+	if value, known := p.values[class]; known || p.global != 0 {
+		if !known {
+			value = p.global
+		}
+		return &value
+	}
+	return nil
+}
+
 // priorities returns the values of the classes that were read, or else those that pods state: the API server writes the name and the value
 // of a class into each pod. Pods of one class that differ state nothing.
 func (r *reader) priorities() *priorities {

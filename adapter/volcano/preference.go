@@ -34,7 +34,8 @@ func (r *reader) placement(spec *objects.Value) *placement {
 	return p
 }
 
-// forgetPreferences makes tasks prefer no node by their affinity if what they prefer would take too many node sets, or too long to find out.
+// forgetPreferences makes tasks prefer no node by their affinity if what they prefer would take too many node sets, or too long to find
+// out.
 func (r *reader) forgetPreferences(jobs []*job) {
 	sets, conditions, some := 0, int64(0), false
 	for _, p := range usedPlacements(jobs) {

@@ -73,8 +73,8 @@ type queue struct {
 	written objects.Origin
 }
 
-// queue reads a Queue. An absent weight is 1, which the API server writes. An absent state is Open, as which Volcano's controller takes it: a
-// file in a repository has no status. The scheduler alone would take both as they are (AsScheduler).
+// queue reads a Queue. An absent weight is 1, which the API server writes. An absent state is Open, as which Volcano's controller takes it:
+// a file in a repository has no status. The scheduler alone would take both as they are (AsScheduler).
 func (r *reader) queue(m objects.Metadata, root *objects.Value) {
 	spec := r.known(root.Field("spec"), queueSpecNames)
 	weight := r.CountAt(spec.Field("weight"))

@@ -2,6 +2,9 @@
 // implementation.
 //
 //	reference [flags] [PATH…]
+//	reference -sessions [PATH…]
+//
+// With -sessions, PATH has whole sessions of Volcano; default: those in testdata.
 //
 // PATH is a file of cases (.jsonl or .jsonl.gz) or a folder of such files; default: those below testdata. The last line of the output sums
 // up; the exit status is 1 if an answer differs or could not be compared, 2 if the cases could not be read.
@@ -12,9 +15,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/apportion/apportion/cmd/internal/test/reference"
+	"github.com/apportion/apportion/cmd/internal/test/sessions"
 )
 
 // defaultPaths are the folders of the project's recorded answers.
@@ -26,10 +32,35 @@ func main() {
 	flag.StringVar(&run.Label, "case", "", "check only the case of this seed or name")
 	flag.StringVar(&run.Only, "kind", "", "compare only answers whose JSON pointer contains this, such as /reclaims/ or /deserved/")
 	way := flag.String("way", "", "ask along this way only: process or service")
+	whole := flag.Bool("sessions", false, "play recorded whole sessions of Volcano in place of single answers")
 	most := flag.Int("max", 10, "show at most this many differences of each profile")
 	flag.Parse()
 	run.Paths = flag.Args()
+	if *whole {
+		os.Exit(play(run.Paths))
+	}
 	os.Exit(check(&run, *way, *most))
+}
+
+// play compares whole sessions and returns the exit status.
+func play(paths []string) int {
+	if len(paths) == 0 {
+		paths = []string{"testdata/volcano-sessions"}
+	}
+	status := 0
+	for _, path := range paths {
+		tally, err := sessions.Compare(path)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		for _, session := range slices.Sorted(maps.Keys(tally.Differences)) {
+			fmt.Println(session, tally.Differences[session])
+			status = 1
+		}
+		fmt.Println(tally)
+	}
+	return status
 }
 
 // check makes the run and returns the exit status.

@@ -20,7 +20,7 @@ import (
 
 // acting opens a session with some actions on 8 cores, of which queues a and c deserve half each and b nothing: job low of queue a runs on 4,
 // job wide of queue b on the others, job high of queue a waits for 4, job more of queue c for 4 outside its queue, and job light for none.
-func acting(t *testing.T, actions ...string) (*engine.Session, func(uid string) *explain.Explanation) {
+func acting(t *testing.T, actions ...string) func(uid string) *explain.Explanation {
 	t.Helper()
 	b := model.NewBuilder(0)
 	b.Dimensions([]string{"cpu"})
@@ -51,7 +51,7 @@ func acting(t *testing.T, actions ...string) (*engine.Session, func(uid string) 
 		{{Plugin: capacity.Plugin{}}, {Plugin: overcommit.Plugin{Factor: 1}}},
 	}}, nil)
 	require.NoError(t, err)
-	return s, func(uid string) (found *explain.Explanation) {
+	return func(uid string) (found *explain.Explanation) {
 		for j := range model.JobID(m.Jobs.Len()) {
 			if m.Jobs.At(j).UID == uid {
 				require.NoError(t, explain.Jobs(s, []model.JobID{j}, true, func(e *explain.Explanation) error {
@@ -90,18 +90,18 @@ func TestNobodyIsEvictedWithoutTheActionThatEvicts(t *testing.T) {
 		victims int
 		missing []string
 	}{
-		"all, of its own queue":      {nil, "high", 1, nil},
-		"preempt alone":              {[]string{"enqueue", "allocate", "preempt"}, "high", 1, nil},
-		"neither":                    {[]string{"enqueue", "allocate", "backfill"}, "high", 0, []string{"reclaim", "preempt"}},
-		"reclaim does not do it":     {[]string{"enqueue", "allocate", "reclaim"}, "high", 0, []string{"preempt"}},
-		"reclaim alone":              {[]string{"allocate", "reclaim"}, "more", 1, nil},
-		"preempt does not do it":     {[]string{"allocate", "preempt"}, "more", 0, []string{"reclaim"}},
-		"the whole gang at a time":   {[]string{"allocate", "gangreclaim"}, "more", 1, nil},
+		"all, of its own queue":    {nil, "high", 1, nil},
+		"preempt alone":            {[]string{"enqueue", "allocate", "preempt"}, "high", 1, nil},
+		"neither":                  {[]string{"enqueue", "allocate", "backfill"}, "high", 0, []string{"reclaim", "preempt"}},
+		"reclaim does not do it":   {[]string{"enqueue", "allocate", "reclaim"}, "high", 0, []string{"preempt"}},
+		"reclaim alone":            {[]string{"allocate", "reclaim"}, "more", 1, nil},
+		"preempt does not do it":   {[]string{"allocate", "preempt"}, "more", 0, []string{"reclaim"}},
+		"the whole gang at a time": {[]string{"allocate", "gangreclaim"}, "more", 1, nil},
 		// Volcano evicts for it in each session, and no action ever binds it.
 		"placing is what is missing": {[]string{"enqueue", "preempt", "reclaim"}, "high", 1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, explained := acting(t, c.actions...)
+			explained := acting(t, c.actions...)
 			e := explained(c.job)
 			f, missing := findingOf(t, e, judge.CheckEviction)
 			require.Len(t, f.Tasks, c.victims)
@@ -113,11 +113,11 @@ func TestNobodyIsEvictedWithoutTheActionThatEvicts(t *testing.T) {
 
 func TestJobsEnterUnaskedWithoutTheActionEnqueue(t *testing.T) {
 	for _, actions := range [][]string{nil, {"enqueue", "allocate"}} {
-		_, explained := acting(t, actions...)
+		explained := acting(t, actions...)
 		f, _ := findingOf(t, explained("more"), judge.CheckAdmission)
 		require.Equal(t, judge.Failed, f.Outcome)
 	}
-	_, explained := acting(t, "allocate")
+	explained := acting(t, "allocate")
 	f, missing := findingOf(t, explained("more"), judge.CheckAdmission)
 	require.Equal(t, judge.Passed, f.Outcome)
 	require.Equal(t, []string{"enqueue"}, missing)
@@ -125,12 +125,12 @@ func TestJobsEnterUnaskedWithoutTheActionEnqueue(t *testing.T) {
 
 func TestTasksStartByTheActionForThem(t *testing.T) {
 	for action, waits := range map[string]string{"allocate": "light", "backfill": "high"} {
-		_, explained := acting(t, "enqueue", action)
+		explained := acting(t, "enqueue", action)
 		f, missing := findingOf(t, explained(waits), judge.CheckQueue)
 		require.Equal(t, judge.Failed, f.Outcome)
 		require.Len(t, missing, 1)
 		require.NotEqual(t, action, missing[0])
 	}
-	_, explained := acting(t, "enqueue", "backfill")
+	explained := acting(t, "enqueue", "backfill")
 	require.Equal(t, explain.InTurn, explained("light").Verdict)
 }

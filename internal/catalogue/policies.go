@@ -128,7 +128,7 @@ var Policies = []Policy{
 	},
 	{
 		Name: sla.Name, Volcano: true, Clock: true, Sums: SumsForEnqueue,
-		Settings:  SettingsOf(readSla, writeSla),
+		Settings:  SettingsOf(readSLA, writeSLA),
 		Decisions: engine.DecisionsOf(engine.JobOrder, engine.JobEnqueued, engine.JobPipelined),
 		Forms:     []Form{{Name: sla.Name}},
 	},
@@ -261,11 +261,11 @@ func writeNodeOrder(p nodeorder.Plugin) *apportionv1.NodeOrder {
 	}
 }
 
-func readSla(m *apportionv1.Sla, _ Fault) sla.Plugin {
+func readSLA(m *apportionv1.Sla, _ Fault) sla.Plugin {
 	return sla.Plugin{WaitingTime: m.GetWaitingTime()}
 }
 
-func writeSla(p sla.Plugin) *apportionv1.Sla { return &apportionv1.Sla{WaitingTime: p.WaitingTime} }
+func writeSLA(p sla.Plugin) *apportionv1.Sla { return &apportionv1.Sla{WaitingTime: p.WaitingTime} }
 
 func readTdm(m *apportionv1.Tdm, _ Fault) tdm.Plugin {
 	var p tdm.Plugin

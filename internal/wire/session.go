@@ -177,7 +177,8 @@ func (s *Session) Engine() engine.Host { return s.engine }
 // Basis returns the basis of the answers, without the digest of the snapshot, which depends on its bytes.
 func (s *Session) Basis() *apportionv1.Basis {
 	basis := &apportionv1.Basis{
-		EngineVersion: engine.Version, PolicyDigest: s.digest, PolicySource: s.given.GetSource(), Dimensions: s.engine.View().Dims.OrderedNames(),
+		EngineVersion: engine.Version, PolicyDigest: s.digest, PolicySource: s.given.GetSource(),
+		Dimensions: s.engine.View().Dims.OrderedNames(),
 	}
 	for _, w := range s.engine.Warnings() {
 		warning := &apportionv1.Warning{

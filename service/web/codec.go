@@ -14,7 +14,7 @@ var errNoMessage = errors.New("not a protobuf message")
 
 // jsonMemory is how many bytes decoding JSON takes for each of its bytes at most: an empty message in a list, {}, costs the message's fixed
 // size, its place in the list, and what the list leaves behind as it grows.
-const jsonMemory = 100
+const jsonMemory = 112
 
 // unmarshalJSON decodes protobuf's JSON. A name that the contract does not have is a fault, so that a slip in a name is noticed.
 func unmarshalJSON(data []byte, into proto.Message) error {

@@ -37,8 +37,8 @@ func (r *run) allocate() {
 	}
 }
 
-// turn gives a job tasks until it is ready, and reports whether it is: what it took is then final. If it is not, but will be once there is room,
-// what it took stays taken for the session, and nothing is bound. Else all is taken back.
+// turn gives a job tasks until it is ready, and reports whether it is: what it took is then final. If it is not, but will be once there is
+// room, what it took stays taken for the session, and nothing is bound. Else all is taken back.
 func (r *run) turn(j model.JobID, tasks *line[model.TaskID]) bool {
 	m := memory{}
 	for !tasks.empty() && !r.stop() {
@@ -89,7 +89,8 @@ func (r *run) hold(j model.JobID) {
 	}
 }
 
-// nodesFor lists the nodes on which a task has room, now or once what is being released is gone: the node nominated for it alone, if it is one.
+// nodesFor lists the nodes on which a task has room, now or once what is being released is gone: the node nominated for it alone, if it is
+// one.
 func (r *run) nodesFor(t model.TaskID, m memory) []model.NodeID {
 	if n := r.nomination(t); n != model.None && r.fitsIn(t, n, future) {
 		if fits := r.search(t, []model.NodeID{n}, m, false, future); len(fits) > 0 {
@@ -107,8 +108,8 @@ func (r *run) nomination(t model.TaskID) model.NodeID {
 	return r.view.NominatedNode(t)
 }
 
-// goesOn reports whether a job of which a role has failed may still get what it needs: it has more tasks than its minimum, and the other roles
-// suffice, or each role that failed has its own minimum.
+// goesOn reports whether a job of which a role has failed may still get what it needs: it has more tasks than its minimum, and the other
+// roles suffice, or each role that failed has its own minimum.
 func (r *run) goesOn(j model.JobID) bool {
 	job, account := r.view.Jobs.At(j), r.view.Account(j)
 	if job.MinAvailable >= account.AllTasks() {

@@ -28,8 +28,8 @@ func (r *run) evict(t model.TaskID) {
 	r.attempt = append(r.attempt, operation{t, evicted})
 }
 
-// place gives a task room on a node: now, or once what is being released there is gone. emptied says that somebody was evicted for it, which
-// nominates the node even if the attempt fails. It does nothing if a filter of the scheduler that cannot run fails each placing.
+// place gives a task room on a node: now, or once what is being released there is gone. emptied says that somebody was evicted for it,
+// which nominates the node even if the attempt fails. It does nothing if a filter of the scheduler that cannot run fails each placing.
 func (r *run) place(t model.TaskID, n model.NodeID, as kind, emptied bool) {
 	if delete(r.promised, t); as == pipelined && emptied {
 		r.promised[t] = n

@@ -20,7 +20,8 @@ type book struct {
 	fixed       bool
 }
 
-// openBook returns the book with what others use. Without the plugin predicates nobody keeps it: it stays as it was when the session opened.
+// openBook returns the book with what others use. Without the plugin predicates nobody keeps it: it stays as it was when the session
+// opened.
 func openBook(r *run) *book {
 	count := len(r.view.Nodes)
 	b := &book{

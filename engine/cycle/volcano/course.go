@@ -19,8 +19,8 @@ type Course struct {
 	Begins    []int
 }
 
-// Settle makes the state that the next cycle begins with, as if all that was decided had happened at once: bound tasks run, evicted tasks and
-// those that were leaving wait, and what was promised is promised no more. Nominations stay.
+// Settle makes the state that the next cycle begins with, as if all that was decided had happened at once: bound tasks run, evicted tasks
+// and those that were leaving wait, and what was promised is promised no more. Nominations stay.
 func (c *Cycle) Settle(s *cycle.State) error {
 	v := s.View()
 	for j := range model.JobID(v.Jobs.Len()) {
@@ -71,7 +71,8 @@ func Foresee(h engine.Host, cycles int) (*Course, error) {
 	return course, nil
 }
 
-// For returns what the cycles do for a job as a plan, in the first cycle that gives it a place or has tasks evicted for it; nil if none does.
+// For returns what the cycles do for a job as a plan, in the first cycle that gives it a place or has tasks evicted for it; nil if none
+// does.
 func (c *Course) For(h engine.Host, j model.JobID) *plan.Plan {
 	for i, from := range c.Begins {
 		to := len(c.Decisions)
@@ -94,8 +95,8 @@ func (c *Course) For(h engine.Host, j model.JobID) *plan.Plan {
 	return nil
 }
 
-// Plan answers a question for a plan of a job. Under a policy with actions, and unless the question says which tasks or by which means, that is
-// what the next cycles do: if these evict nobody and place nothing, there is no plan, also where the policy alone would permit one.
+// Plan answers a question for a plan of a job. Under a policy with actions, and unless the question says which tasks or by which means,
+// that is what the next cycles do: if these evict nobody and place nothing, there is no plan, also where the policy alone would permit one.
 func Plan(h engine.Host, q *plan.Question) (*plan.Plan, error) {
 	permitted, err := plan.For(h.Session, q)
 	if err != nil || h.Policy().Actions == nil || q.Tasks != nil || q.Means != plan.ByAny {
@@ -106,10 +107,11 @@ func Plan(h engine.Host, q *plan.Question) (*plan.Plan, error) {
 		return nil, err
 	}
 	done := course.For(h, q.Job)
-	switch {
-	case done == nil && (permitted.Outcome != plan.Made || permitted.ByChance(h.View())):
+	switch evicts := done != nil && len(done.Victims) > 0; {
+	case !evicts && (permitted.Outcome != plan.Made || len(permitted.Victims) == 0 || permitted.ByChance(h.View())):
+		// There is room, or there is none: the job's own cycle is a matter of turns.
 		return permitted, nil
-	case done == nil:
+	case !evicts:
 		return missed(permitted, 0), nil
 	case q.MaxVictims > 0 && len(done.Victims) > q.MaxVictims:
 		return missed(permitted, len(done.Victims)), nil

@@ -58,8 +58,8 @@ func (r *run) preemptOwn(j model.JobID, m memory) {
 	}
 }
 
-// preemptFor places a task on the first node, by score, on which its queue may have it and it fits once tasks there are evicted of those that
-// a condition holds for, and reports whether there is one. There may be room without an eviction.
+// preemptFor places a task on the first node, by score, on which its queue may have it and it fits once tasks there are evicted of those
+// that a condition holds for, and reports whether there is one. There may be room without an eviction.
 func (r *run) preemptFor(t model.TaskID, m memory, of func(c model.TaskID) bool) bool {
 	if r.view.NeverPreempts(t) || r.nominates(t) {
 		return false
@@ -95,8 +95,8 @@ func (r *run) preemptFor(t model.TaskID, m memory, of func(c model.TaskID) bool)
 	return false
 }
 
-// nominates reports whether an earlier session nominated a node for a task on which it is admitted still: it then evicts nobody. A filter that
-// did not prepare for the task in this session admits it nowhere.
+// nominates reports whether an earlier session nominated a node for a task on which it is admitted still: it then evicts nobody. A filter
+// that did not prepare for the task in this session admits it nowhere.
 func (r *run) nominates(t model.TaskID) bool {
 	n := r.nomination(t)
 	if n == model.None {
@@ -181,8 +181,8 @@ func (r *run) reclaimers(overused bool, serve func(j model.JobID)) {
 	}
 }
 
-// reclaimFor places a task on the first node, in the order of the snapshot, that has candidates and on which it fits once those are evicted that
-// the policy names.
+// reclaimFor places a task on the first node, in the order of the snapshot, that has candidates and on which it fits once those are evicted
+// that the policy names.
 func (r *run) reclaimFor(t model.TaskID, m memory) {
 	c := claim{task: t, queue: r.view.QueueOf(t), of: func(c model.TaskID) bool {
 		q := r.view.QueueOf(c)

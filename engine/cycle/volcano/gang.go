@@ -11,8 +11,8 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// gang is gangpreempt or gangreclaim: all that a job waits for is placed at once, in the place of tasks that their own gangs can spare, and if
-// these are too few, of whole gangs.
+// gang is gangpreempt or gangreclaim: all that a job waits for is placed at once, in the place of tasks that their own gangs can spare, and
+// if these are too few, of whole gangs.
 func (r *run) gang() {
 	reclaims := r.action == GangReclaim
 	r.reclaimers(reclaims, func(j model.JobID) {
@@ -168,8 +168,8 @@ func (r *run) split(j model.JobID, tasks []model.TaskID) []bundle {
 	return slices.DeleteFunc([]bundle{safe, whole}, func(b bundle) bool { return len(b.tasks) == 0 })
 }
 
-// sortBundles sorts what may be evicted for a job: what gangs can spare first, then, to preempt, by the reverse order of jobs, and to reclaim by
-// the order in which queues lose tasks, then by how much of the need is met for how much of the gang, then by job.
+// sortBundles sorts what may be evicted for a job: what gangs can spare first, then, to preempt, by the reverse order of jobs, and to
+// reclaim by the order in which queues lose tasks, then by how much of the need is met for how much of the gang, then by job.
 func (r *run) sortBundles(j model.JobID, need resource.Row, list []bundle) {
 	for i := range list {
 		list[i].worth = r.worth(&list[i], need)

@@ -65,8 +65,8 @@ func (r *run) fitsIn(t model.TaskID, n model.NodeID, room func(*node) *resource.
 	return resource.FirstUncovered(*room(&r.nodes[n]), r.view.Request(t)) < 0
 }
 
-// choose returns the node that a task goes to: of those where it fits now, or if there are none of all, the one with the highest score, and of
-// equal ones the first.
+// choose returns the node that a task goes to: of those where it fits now, or if there are none of all, the one with the highest score, and
+// of equal ones the first.
 func (r *run) choose(t model.TaskID, fits []model.NodeID) (n model.NodeID, as kind) {
 	now := make([]model.NodeID, 0, len(fits))
 	for _, n := range fits {

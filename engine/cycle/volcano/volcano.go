@@ -1,12 +1,13 @@
 // Package volcano is Volcano's cycle: one session of its scheduler, action by action (pkg/scheduler/actions of Volcano 1.15).
 //
-// The policy decides as the session of the engine answers; this package has what Volcano's actions do with the answers: who is asked for, in
-// which order, on which nodes, what an attempt that fails takes back, and what is left at the end. Where Volcano draws lots, among equal nodes
-// and in the order of maps, it takes the order of the snapshot, so that a cycle has one outcome, which is one of Volcano's.
+// The policy decides as the session of the engine answers; this package has what Volcano's actions do with the answers: who is asked for,
+// in which order, on which nodes, what an attempt that fails takes back, and what is left at the end. Where Volcano draws lots, among equal
+// nodes and in the order of maps, it takes the order of the snapshot, so that a cycle has one outcome, which is one of Volcano's.
 //
-// Before a cycle the state is that of a session that nothing has happened to. While it runs, each task has one status, each node knows what is
-// idle, what is being released and what is promised, and every change of these goes through evict, place, undo and commit. After it,
-// evicted tasks are Releasing, bound ones are Binding, those that wait for room are Pipelined, and jobs have the phases that Volcano writes.
+// Before a cycle the state is that of a session that nothing has happened to. While it runs, each task has one status, each node knows what
+// is idle, what is being released and what is promised, and every change of these goes through evict, place, undo and commit. After it,
+// evicted tasks are Releasing, bound ones are Binding, those that wait for room are Pipelined, and jobs have the phases that Volcano
+// writes.
 package volcano
 
 import (
@@ -34,8 +35,8 @@ type Cycle struct {
 	Nominated map[model.TaskID]model.NodeID
 }
 
-// Run carries out the actions and writes the phases of jobs. It returns policy.ErrStopped if the view asks to stop, and a *policy.WorkError if
-// it costs more than is left; the state is then that of a cycle that was cut short.
+// Run carries out the actions and writes the phases of jobs. It returns policy.ErrStopped if the view asks to stop, and a *policy.WorkError
+// if it costs more than is left; the state is then that of a cycle that was cut short.
 func (c *Cycle) Run(s *cycle.State) error {
 	r := c.open(s)
 	defer func(before policy.NodeBook) { r.view.Book = before }(r.view.Book)

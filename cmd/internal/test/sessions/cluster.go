@@ -11,19 +11,24 @@ import (
 type (
 	// Cluster is a cluster with a configuration, and what three sessions in a row did with it.
 	Cluster struct {
-		ID       string
-		Conf     string
-		Objects  []object
-		Sessions []Session
+		ID       string    `json:"id"`
+		Conf     string    `json:"conf"`
+		Objects  []object  `json:"objects"`
+		Sessions []Session `json:"sessions"`
 	}
 	// Session is what one session was seen to do from one state. Unnamed are further outcomes whose nodes are not recorded.
-	Session struct{ Outcomes, Unnamed []Outcome }
+	Session struct {
+		Outcomes []Outcome `json:"outcomes"`
+		Unnamed  []Outcome `json:"unnamed"`
+	}
 	// Outcome is what a session did: pods by namespace and name, evictions as `NAMESPACE/POD ACTION`.
 	Outcome struct {
-		Phases, Nominated map[string]string
-		Binds, Pipelined  nodes
-		Evictions                           []string
-		Panic                               any
+		Phases    map[string]string `json:"phases"`
+		Nominated map[string]string `json:"nominated"`
+		Binds     nodes             `json:"binds"`
+		Pipelined nodes             `json:"pipelined"`
+		Evictions []string          `json:"evictions"`
+		Panic     any               `json:"panic"`
 	}
 )
 
@@ -71,7 +76,8 @@ func (o object) with(name string, part object) object {
 	return out
 }
 
-// States calls yield with each session and the cluster before it, until it returns false. A session after one that ended in a panic is not reached.
+// States calls yield with each session and the cluster before it, until it returns false. A session after one that ended in a panic is not
+// reached.
 func (c *Cluster) States(yield func(number int, before []object, s *Session) bool) {
 	state := withDefaults(c.Objects)
 	for n := range c.Sessions {
@@ -83,9 +89,16 @@ func (c *Cluster) States(yield func(number int, before []object, s *Session) boo
 	}
 }
 
-// withDefaults adds the queues that every cluster has.
+// withDefaults adds the queues that every cluster has, and the uids that the recording gave to pods without one.
 func withDefaults(list []object) []object {
 	list = slices.Clone(list)
+	for i, o := range list {
+		if meta := o.part("metadata"); o.kind() == "Pod" && meta.text("uid") == "" {
+			meta = maps.Clone(meta)
+			meta["uid"] = meta.text("namespace") + "-" + meta.text("name")
+			list[i] = o.with("metadata", meta)
+		}
+	}
 	for _, name := range []string{"root", "default"} {
 		if !slices.ContainsFunc(list, func(o object) bool { return o.kind() == "Queue" && o.name() == name }) {
 			list = append(list, object{
@@ -97,8 +110,8 @@ func withDefaults(list []object) []object {
 	return list
 }
 
-// after returns the cluster at the next session: bound pods run, evicted ones and those that were leaving are back as new pods that wait, and
-// phases and nominations stay.
+// after returns the cluster at the next session: bound pods run, evicted ones and those that were leaving are back as new pods that wait,
+// and phases and nominations stay.
 func after(list []object, o *Outcome) []object {
 	gone := map[string]bool{}
 	for _, e := range o.Evictions {
@@ -134,11 +147,7 @@ func podAfter(pod object, o *Outcome, evicted bool) object {
 	case evicted || leaves:
 		again, spec := maps.Clone(meta), maps.Clone(pod.part("spec"))
 		delete(again, "deletionTimestamp")
-		uid := meta.text("uid")
-		if uid == "" {
-			uid = meta.text("namespace") + "-" + meta.text("name")
-		}
-		again["uid"] = uid + "r"
+		again["uid"] = meta.text("uid") + "r"
 		delete(spec, "nodeName")
 		return pod.with("metadata", again).with("spec", spec).with("status", object{"phase": "Pending"})
 	case o.Nominated[key] != "":

@@ -1,8 +1,8 @@
-// Package sessions compares our cycles with recorded whole sessions of Volcano: what each of three sessions in a row binds, evicts, promises
-// and writes into the phases of jobs.
+// Package sessions compares our cycles with recorded whole sessions of Volcano: what each of three sessions in a row binds, evicts,
+// promises and writes into the phases of jobs.
 //
-// A session with one recorded outcome is certain: ours is exactly this one, names of nodes included unless outcomes without them are recorded
-// too. One with several is by chance: ours is one of them, names of nodes aside.
+// A session with one recorded outcome is certain: ours is exactly this one, names of nodes included unless outcomes without them are
+// recorded too. One with several is by chance: ours is one of them, names of nodes aside.
 package sessions
 
 import (
@@ -26,8 +26,8 @@ import (
 // Tally counts sessions.
 type Tally struct {
 	Clusters, Certain, Chance, Different int
-	// Differences has a line for each session that differs.
-	Differences []string
+	// Differences says what differs, by cluster and session.
+	Differences map[string]string
 }
 
 // String is the line that sums up.
@@ -37,7 +37,7 @@ func (t *Tally) String() string {
 
 // Compare plays the clusters of a file, or of those of a folder.
 func Compare(path string) (*Tally, error) {
-	t := &Tally{}
+	t := &Tally{Differences: map[string]string{}}
 	for line, err := range recording.Lines(path) {
 		if err != nil {
 			return nil, err
@@ -72,17 +72,15 @@ func (t *Tally) compare(c *Cluster, number int, before []object, s *Session) {
 	}
 	got, err := Play(c.Conf, before)
 	if err != nil {
-		t.differ("%s session %d: %v", c.ID, number, err)
-		return
-	}
-	if ours := got.form(named); !slices.Contains(seen, ours) {
-		t.differ("%s session %d (one of %d outcomes):\n  Volcano %s\n  ours    %s", c.ID, number, len(seen), seen[0], ours)
+		t.differ(c, number, err.Error())
+	} else if ours := got.form(named); !slices.Contains(seen, ours) {
+		t.differ(c, number, fmt.Sprintf("(one of %d outcomes)\n  Volcano %s\n  ours    %s", len(seen), seen[0], ours))
 	}
 }
 
-func (t *Tally) differ(format string, args ...any) {
+func (t *Tally) differ(c *Cluster, number int, what string) {
 	t.Different++
-	t.Differences = append(t.Differences, fmt.Sprintf(format, args...))
+	t.Differences[fmt.Sprintf("%s session %d", c.ID, number)] = what
 }
 
 // form is what is compared of an outcome, as a text; without names the nodes are left out.
@@ -100,8 +98,8 @@ func (o *Outcome) form(named bool) string {
 	}
 	evictions := slices.Clone(o.Evictions)
 	slices.Sort(evictions)
-	return fmt.Sprintf("phases %s; binds %s; evicts %s; promises %s", pairs(o.Phases, true), pairs(o.Binds, named), strings.Join(evictions, ", "),
-		pairs(o.Pipelined, named))
+	return fmt.Sprintf("phases %s; binds %s; evicts %s; promises %s",
+		pairs(o.Phases, true), pairs(o.Binds, named), strings.Join(evictions, ", "), pairs(o.Pipelined, named))
 }
 
 // asOf is the instant of all recorded sessions.
