@@ -72,7 +72,8 @@ func (x *explainer) evictable(j model.JobID, w *engine.Need, room bool) (*judge.
 	for _, t := range w.Kinds {
 		for _, preempt := range []bool{false, true} {
 			var why policy.Reasons
-			if !x.VictimsOf(preempt).Runs(&why) || !x.VictimsOf(preempt).Asks(j, &why) || !preempt && !x.Preemptive([]model.TaskID{t}, &why, nil) {
+			action := x.VictimsOf(preempt)
+			if !action.Runs(&why) || !action.Asks(j, &why) || !preempt && !x.Preemptive([]model.TaskID{t}, &why, nil) {
 				held.Add(why.List, 0)
 				continue
 			}

@@ -7,7 +7,8 @@ import (
 
 // others are the plugins of Volcano v1.15.1 that have no row (pkg/scheduler/plugins/factory.go).
 var others = []string{
-	"deviceshare", "extender", "network-topology-aware", "nodeorder", "numa-aware", "pdb", "predicates", "rescheduling", "resource-strategy-fit",
+	"deviceshare", "extender", "network-topology-aware", "nodeorder", "numa-aware", "pdb", "predicates", "rescheduling",
+	"resource-strategy-fit",
 	"resourcequota", "sla", "task-topology", "tdm", "usage",
 }
 

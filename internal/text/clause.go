@@ -58,7 +58,8 @@ var clauses = map[apportionv1.CauseCode]func(facts) string{
 	},
 	apportionv1.CauseCode_CAUSE_CODE_PLUGIN_NOT_MODELLED: plain("a plugin votes on it that is not modelled"),
 	apportionv1.CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS:    tasks("the job has", "valid tasks", "needs"),
-	apportionv1.CauseCode_CAUSE_CODE_NOT_IN_CYCLE:        plain("the policy permits evictions, but the scheduler's next cycles make none for the job"),
+	apportionv1.CauseCode_CAUSE_CODE_NOT_IN_CYCLE: plain(
+		"the policy permits evictions, but the scheduler's next cycles make none for the job"),
 	apportionv1.CauseCode_CAUSE_CODE_TASKS_GATED: func(f facts) string {
 		switch {
 		case f.reason.GetNeed() > 0:

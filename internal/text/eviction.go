@@ -153,59 +153,99 @@ func missingActions(causes []*apportionv1.Cause) string {
 	return "the configuration has none of the actions " + and(missing)
 }
 
+// protections say what keeps one task, and several, from being evicted.
+var protections = map[apportionv1.CauseCode]struct{ one, many string }{
+	apportionv1.CauseCode_CAUSE_CODE_GANG_MINIMUM: {
+		"is needed for the minimum of its job",
+		"are needed for the minimum of their jobs",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_PRIORITY_NOT_LOWER: {
+		"has no lower priority",
+		"have no lower priority",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_SYSTEM_CRITICAL: {
+		"is system-critical",
+		"are system-critical",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_SYSTEM_NAMESPACE: {
+		"is in the namespace kube-system",
+		"are in the namespace kube-system",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_COOLDOWN: {
+		"is protected for a time after being scheduled",
+		"are protected for a time after being scheduled",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_DISRUPTION_BUDGET: {
+		"is kept by disruption budgets",
+		"are kept by disruption budgets",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_UNLABELLED: {
+		"has no labels",
+		"have no labels",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_CLAIMANT_PREEMPTABLE: {
+		"is left alone, because the job may itself be evicted",
+		"are left alone, because the job may itself be evicted",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_ON_REVOCABLE_NODE: {
+		"is on revocable nodes",
+		"are on revocable nodes",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_JOB_DISRUPTION: {
+		"is of jobs of which no more may be evicted at once",
+		"are of jobs of which no more may be evicted at once",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_WITHIN_DESERVED: {
+		"is of a queue within what it deserves",
+		"are of queues within what they deserve",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_GUARANTEE_KEPT: {
+		"is needed for the guarantee of its queue",
+		"are needed for the guarantee of their queues",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_SHARE_NOT_HIGHER: {
+		"is of a job with no larger share",
+		"are of jobs with no larger share",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_NOT_PREEMPTABLE: {
+		"is not preemptable",
+		"are not preemptable",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_RECLAIMABLE: {
+		"is of a queue that is not reclaimable",
+		"are of queues that are not reclaimable",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_NO_SHARED_DIMENSION: {
+		"uses nothing that the job asks for",
+		"use nothing that the job asks for",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_WITHIN_ENTITLEMENT: {
+		"is of a queue that holds no more than the line that it keeps against the job",
+		"are of queues that hold no more than the line that they keep against the job",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_NOT_CALM: {
+		"would cost its queue more of the cluster than the job's queue would gain",
+		"would cost their queues more of the cluster than the job's queue would gain",
+	},
+	apportionv1.CauseCode_CAUSE_CODE_NO_PLAN: {
+		"would not make room, not even together with others",
+		"would not make room, not even together with others",
+	},
+}
+
 // protection says what keeps tasks from being evicted.
 func protection(reason *apportionv1.Cause, count int) string {
-	one := count == 1
-	choose := func(singular, plural string) string {
-		if one {
-			return singular
-		}
-		return plural
+	said, known := protections[reason.GetCode()]
+	if !known {
+		protected := "protected: " + Enum(reason.GetCode(), "CAUSE_CODE_")
+		said.one, said.many = "is "+protected, "are "+protected
 	}
 	by := ""
 	if plugin := reason.GetPlugin(); plugin != "" {
 		by = " (" + plugin + ")"
 	}
-	switch reason.GetCode() { //nolint:exhaustive // The others are said by Reason.
-	case apportionv1.CauseCode_CAUSE_CODE_GANG_MINIMUM:
-		return choose("is", "are") + " needed for the minimum of " + choose("its job", "their jobs") + by
-	case apportionv1.CauseCode_CAUSE_CODE_PRIORITY_NOT_LOWER:
-		return choose("has", "have") + " no lower priority" + by
-	case apportionv1.CauseCode_CAUSE_CODE_SYSTEM_CRITICAL:
-		return choose("is", "are") + " system-critical" + by
-	case apportionv1.CauseCode_CAUSE_CODE_SYSTEM_NAMESPACE:
-		return choose("is", "are") + " in the namespace kube-system" + by
-	case apportionv1.CauseCode_CAUSE_CODE_COOLDOWN:
-		return choose("is", "are") + " protected for a time after being scheduled" + by
-	case apportionv1.CauseCode_CAUSE_CODE_DISRUPTION_BUDGET:
-		return choose("is", "are") + " kept by disruption budgets" + by
-	case apportionv1.CauseCode_CAUSE_CODE_UNLABELLED:
-		return choose("has", "have") + " no labels" + by
-	case apportionv1.CauseCode_CAUSE_CODE_CLAIMANT_PREEMPTABLE:
-		return choose("is", "are") + " left alone, because the job may itself be evicted" + by
-	case apportionv1.CauseCode_CAUSE_CODE_ON_REVOCABLE_NODE:
-		return choose("is", "are") + " on revocable nodes" + by
-	case apportionv1.CauseCode_CAUSE_CODE_JOB_DISRUPTION:
-		return choose("is", "are") + " of jobs of which no more may be evicted at once" + by
-	case apportionv1.CauseCode_CAUSE_CODE_WITHIN_DESERVED:
-		return choose("is of a queue", "are of queues") + " within what " + choose("it deserves", "they deserve") + by
-	case apportionv1.CauseCode_CAUSE_CODE_GUARANTEE_KEPT:
-		return choose("is", "are") + " needed for the guarantee of " + choose("its queue", "their queues") + by
-	case apportionv1.CauseCode_CAUSE_CODE_SHARE_NOT_HIGHER:
-		return choose("is of a job", "are of jobs") + " with no larger share" + by
-	case apportionv1.CauseCode_CAUSE_CODE_NOT_PREEMPTABLE:
-		return choose("is", "are") + " not preemptable"
-	case apportionv1.CauseCode_CAUSE_CODE_QUEUE_NOT_RECLAIMABLE:
-		return choose("is of a queue that is", "are of queues that are") + " not reclaimable"
-	case apportionv1.CauseCode_CAUSE_CODE_NO_SHARED_DIMENSION:
-		return choose("uses", "use") + " nothing that the job asks for" + by
-	case apportionv1.CauseCode_CAUSE_CODE_WITHIN_ENTITLEMENT:
-		return choose("is of a queue that holds", "are of queues that hold") + " no more than the line that " +
-			choose("it keeps", "they keep") + " against the job" + by
-	case apportionv1.CauseCode_CAUSE_CODE_NOT_CALM:
-		return "would cost " + choose("its queue", "their queues") + " more of the cluster than the job's queue would gain" + by
-	case apportionv1.CauseCode_CAUSE_CODE_NO_PLAN:
-		return "would not make room, not even together with others" + by
+	if count == 1 {
+		return said.one + by
 	}
-	return choose("is", "are") + " protected: " + Enum(reason.GetCode(), "CAUSE_CODE_") + by
+	return said.many + by
 }

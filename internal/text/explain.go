@@ -34,7 +34,8 @@ var unknown = map[apportionv1.CheckKind]string{
 // found says what the check found.
 func (c *checked) found() string {
 	if causes := c.finding.GetCauses(); len(causes) > 0 && causes[0].GetCode() == apportionv1.CauseCode_CAUSE_CODE_PLUGIN_NOT_MODELLED {
-		return fmt.Sprintf("%s is not known: the plugin %s votes on it and is not modelled", unknown[c.finding.GetCheck()], causes[0].GetPlugin())
+		return fmt.Sprintf("%s is not known: the plugin %s votes on it and is not modelled",
+			unknown[c.finding.GetCheck()], causes[0].GetPlugin())
 	}
 	switch c.finding.GetCheck() {
 	case apportionv1.CheckKind_CHECK_KIND_ADMISSION:

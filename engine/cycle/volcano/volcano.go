@@ -30,8 +30,8 @@ const (
 type Cycle struct {
 	// Actions in their order.
 	Actions []cycle.Action
-	// Nominated has the nodes that were nominated for tasks in cycles before, in place of those of the model. A cycle adds those of its own; a
-	// nomination is never taken back.
+	// Nominated has the nodes that were nominated for tasks in cycles before, in place of those of the model. A cycle adds its own;
+	// a nomination is never taken back.
 	Nominated map[model.TaskID]model.NodeID
 }
 
@@ -150,6 +150,7 @@ func (r *run) openTask(t model.TaskID) {
 	case model.Pipelined:
 		at.future.Sub(r.view.Request(t))
 		return
+	default:
 	}
 	if status.Counts() {
 		at.tasks = append(at.tasks, t)
