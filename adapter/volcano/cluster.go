@@ -96,6 +96,26 @@ func (r *reader) keptJobs() map[objects.Identity]*job {
 	return kept
 }
 
+// writeClasses writes into pods what the API server takes from their PriorityClasses: the priority, and that they have nobody evicted.
+func (r *reader) writeClasses() {
+	never := map[string]bool{}
+	for _, class := range r.classes {
+		if class.never && class.name != "" {
+			never[class.name] = true
+		}
+	}
+	priorities := r.priorities()
+	for i := range r.pods {
+		p := &r.pods[i]
+		if never[p.task.GetDetail().GetPriorityClass()] && !p.policy && !p.terminated {
+			p.task.Detail.NeverPreempts = true
+		}
+		if p.priority == nil && !p.ranked && !r.unopened {
+			p.task.Priority = priorities.written(p.task)
+		}
+	}
+}
+
 // placePods makes each pod a task of its job, or usage of its node if it has no job in the snapshot.
 func (r *reader) placePods(jobs map[objects.Identity]*job) {
 	nodes := make(map[string]uint32, len(r.nodes))
@@ -106,13 +126,7 @@ func (r *reader) placePods(jobs map[objects.Identity]*job) {
 	for i := range r.jobs {
 		groups[r.jobs[i].identity()] = true
 	}
-	never := map[string]bool{}
-	for _, class := range r.classes {
-		if class.never && class.name != "" {
-			never[class.name] = true
-		}
-	}
-	priorities := r.priorities()
+	r.writeClasses()
 	uids := make(map[string]bool, len(r.pods))
 	var orphans, astray []*pod
 	for i := range r.pods {
@@ -124,12 +138,6 @@ func (r *reader) placePods(jobs map[objects.Identity]*job) {
 		}
 		if p.node != "" && !placed && !p.terminated {
 			astray = append(astray, p)
-		}
-		if never[p.task.GetDetail().GetPriorityClass()] && !p.policy && !p.terminated {
-			p.task.Detail.NeverPreempts = true
-		}
-		if p.priority == nil && !p.ranked && !r.unopened {
-			p.task.Priority = priorities.written(p.task)
 		}
 		r.useClaims(p)
 		if j := jobs[group]; j != nil && p.group != "" {

@@ -1,6 +1,7 @@
 package volcano
 
 import (
+	"errors"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -197,7 +198,7 @@ func TestAFollowedClusterSaysTheSame(t *testing.T) {
 	documents := yaml.NewDecoder(strings.NewReader(text))
 	for {
 		var object map[string]any
-		if documents.Decode(&object) == io.EOF {
+		if errors.Is(documents.Decode(&object), io.EOF) {
 			break
 		}
 		kind := kinds.Resource(fmt.Sprint(object["kind"])).Newest()
