@@ -201,7 +201,8 @@ func (s *Snapshot) job(j *Job) {
 func (s *Snapshot) group(path string, job int, g *Group) *apportionv1.TaskGroup {
 	group := &apportionv1.TaskGroup{
 		Role: g.Role, Request: s.resource(path+".request", g.Request), MinAvailable: g.MinAvailable,
-		NodeSet: g.NodeSet, UnjudgedConstraints: g.Unjudged, PodClass: g.PodClass, Unstated: g.Unstated, Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
+		NodeSet: g.NodeSet, UnjudgedConstraints: g.Unjudged, PodClass: g.PodClass, Unstated: g.Unstated,
+		Tasks: make([]*apportionv1.Task, 0, len(g.Tasks)),
 	}
 	for i := range g.Tasks {
 		group.Tasks = append(group.Tasks, s.task(path, i, job, &g.Tasks[i]))

@@ -20,7 +20,9 @@ func (r *reader) cluster() (*Cluster, error) {
 		r.roomForPlaces()
 	}
 	r.leftOut = r.kindsNotRead()
-	jobs := r.keptJobs()
+	priorities := r.priorities()
+	jobs := r.keptJobs(priorities)
+	r.writeClasses(priorities)
 	r.placePods(jobs)
 	r.miss(jobs)
 	snapshot := &apportionv1.Snapshot{AsOf: r.asOf, Cluster: r.label}
@@ -72,12 +74,11 @@ func (r *reader) cluster() (*Cluster, error) {
 }
 
 // keptJobs gives priorities to the jobs whose queue exists, by namespace and name, and warns of the others.
-func (r *reader) keptJobs() map[objects.Identity]*job {
+func (r *reader) keptJobs(priorities *priorities) map[objects.Identity]*job {
 	queues := make(map[string]bool, len(r.queues))
 	for i := range r.queues {
 		queues[r.queues[i].message.GetName()] = true
 	}
-	priorities := r.priorities()
 	kept := make(map[objects.Identity]*job, len(r.jobs))
 	for i := range r.jobs {
 		j := &r.jobs[i]
@@ -96,15 +97,14 @@ func (r *reader) keptJobs() map[objects.Identity]*job {
 	return kept
 }
 
-// writeClasses writes into pods what the API server takes from their PriorityClasses: the priority, and that they have nobody evicted.
-func (r *reader) writeClasses() {
+// writeClasses writes into pods what the API server takes from their PriorityClasses: the priority, and that no task is evicted for them.
+func (r *reader) writeClasses(priorities *priorities) {
 	never := map[string]bool{}
 	for _, class := range r.classes {
 		if class.never && class.name != "" {
 			never[class.name] = true
 		}
 	}
-	priorities := r.priorities()
 	for i := range r.pods {
 		p := &r.pods[i]
 		if never[p.task.GetDetail().GetPriorityClass()] && !p.policy && !p.terminated {
@@ -126,7 +126,6 @@ func (r *reader) placePods(jobs map[objects.Identity]*job) {
 	for i := range r.jobs {
 		groups[r.jobs[i].identity()] = true
 	}
-	r.writeClasses()
 	uids := make(map[string]bool, len(r.pods))
 	var orphans, astray []*pod
 	for i := range r.pods {

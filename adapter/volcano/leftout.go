@@ -90,7 +90,8 @@ func (r *reader) alone(before *entities) *apportionv1.Snapshot {
 		m.MinResources = d.message(j.minResources)
 		s.Queues, s.Jobs = append(s.Queues, &apportionv1.Queue{Name: m.GetQueue()}), append(s.Jobs, m)
 	}
-	for _, p := range r.pods[len(before.pods):] {
+	for i := range r.pods[len(before.pods):] {
+		p := &r.pods[len(before.pods)+i]
 		group := &apportionv1.TaskGroup{Role: p.role, Request: d.message(p.request), Tasks: []*apportionv1.Task{p.task}}
 		s.Queues = append(s.Queues, &apportionv1.Queue{Name: queueName})
 		s.Jobs = append(s.Jobs, &apportionv1.Job{

@@ -201,7 +201,7 @@ func (r *reader) detail(m objects.Metadata, spec, status *objects.Value, phase c
 	return &d
 }
 
-// neverPreempts is the preemption policy of pods that have nobody evicted.
+// neverPreempts is the preemption policy of pods for which no other pod is evicted.
 const neverPreempts = string(corev1.PreemptNever)
 
 // anyZone is the one revocable zone that pods may name: all of them.

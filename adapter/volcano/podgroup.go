@@ -300,7 +300,7 @@ type priorityClass struct {
 	name   string
 	value  int32
 	global bool
-	// never: its pods have nobody evicted.
+	// never: no other pod is evicted for its pods.
 	never bool
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/apportion/apportion/internal/text"
 )
 
-// The rules about the configuration of Volcano's scheduler. Tiers are combined in pkg/scheduler/framework/session_plugins.go, Reclaimable and
-// Preemptable; what enqueue holds back is skipped in pkg/scheduler/actions/reclaim/reclaim.go and preempt/preempt.go.
+// The rules about the configuration of Volcano's scheduler. Tiers are combined in pkg/scheduler/framework/session_plugins.go, Reclaimable
+// and Preemptable; what enqueue holds back is skipped in pkg/scheduler/actions/reclaim/reclaim.go and preempt/preempt.go.
 var (
 	cannotEvict = Rule{
 		"no-action-evicts", Warning, "A queue uses more than it deserves while another waits for its share, and no action takes it back.",
@@ -31,7 +31,8 @@ var (
 	}
 	drfAgainstPriority = Rule{
 		"low-priority-evicts-high", Warning,
-		"Where priority names nobody, drf in a later tier evicts by shares alone, so that lower priorities evict higher ones, which evict them again.",
+		"Where priority names no victim, drf in a later tier evicts by shares alone: jobs of lower priority evict those of higher " +
+			"priority, which evict them again.",
 		"Set enablePreemptable: false for drf.",
 	}
 	twoDividers = Rule{
@@ -40,11 +41,12 @@ var (
 	}
 	enqueueBlocks = Rule{
 		"enqueue-blocks-eviction", Note,
-		"Jobs that enqueue keeps outside of their queues evict nobody, so that preempt and reclaim do not help new jobs on a full cluster.",
+		"A job that enqueue keeps outside of its queue evicts no task: preempt and reclaim do not help new jobs on a full cluster.",
 		"Remove enqueue from actions, or raise overcommit-factor.",
 	}
 	emptyPromise = Rule{
-		"promise-that-cannot-be-kept", Error, "A job that can never run was let in, and what it was promised keeps others out of their queues.",
+		"promise-that-cannot-be-kept", Error,
+		"A job that can never run was let in, and what it was promised keeps others out of their queues.",
 		"Delete the job, or make it smaller.",
 	}
 	nothingPlaced = Rule{
@@ -139,7 +141,8 @@ func (c *checker) protects(p configuration, d engine.Decision, action string) {
 		tier := fmt.Sprintf("tier %d (%s)", i+1, strings.Join(names, ", "))
 		divides := slices.ContainsFunc(names, func(n string) bool { return n == "capacity" || n == "proportion" })
 		if divides && len(before) > 0 {
-			c.say(sharesOpen, Finding{}, "%s decides about %s whenever it names somebody, and %s is not asked", strings.Join(before, ", "), action, tier)
+			c.say(sharesOpen, Finding{}, "%s decides about %s whenever it names a victim, and %s is not asked",
+				strings.Join(before, ", "), action, tier)
 		}
 		if !slices.Contains(names, "gang") {
 			c.say(gangsOpen, Finding{}, "%s has a vote on %s without gang", tier, action)
@@ -195,7 +198,8 @@ func (c *checker) promises(p configuration) {
 		switch {
 		case job.GetMinResources() == nil:
 		case job.GetPhase() == apportionv1.JobPhase_JOB_PHASE_INQUEUE && c.never(name):
-			c.say(emptyPromise, Finding{Queue: job.GetQueue(), Job: name}, "job %s can never run, was let into queue %s, and holds what it was promised",
+			c.say(emptyPromise, Finding{Queue: job.GetQueue(), Job: name},
+				"job %s can never run, was let into queue %s, and holds what it was promised",
 				name, job.GetQueue())
 		case job.GetPhase() <= apportionv1.JobPhase_JOB_PHASE_PENDING && outside == "" && !c.never(name) && c.crowded(job):
 			outside = name
@@ -244,9 +248,18 @@ func (c *checker) effects(p configuration) {
 		unread    bool
 		set       func(*apportionv1.Queue) bool
 	}{
-		{"deserved", "proportion divides by weight", proportion && !capacity, func(q *apportionv1.Queue) bool { return q.GetDeserved() != nil }},
-		{"parent", "proportion knows no tree", proportion && !capacity, func(q *apportionv1.Queue) bool { return parentOf(q) != rootQueue }},
-		{"weight", "capacity reads no weight", capacity && !proportion && !hierarchical, func(q *apportionv1.Queue) bool { return q.GetWeight() > 1 }},
+		{
+			"deserved", "proportion divides by weight", proportion && !capacity,
+			func(q *apportionv1.Queue) bool { return q.GetDeserved() != nil },
+		},
+		{
+			"parent", "proportion knows no tree", proportion && !capacity,
+			func(q *apportionv1.Queue) bool { return parentOf(q) != rootQueue },
+		},
+		{
+			"weight", "capacity reads no weight", capacity && !proportion && !hierarchical,
+			func(q *apportionv1.Queue) bool { return q.GetWeight() > 1 },
+		},
 		{
 			"hierarchy annotations", "drf without enableHierarchy reads none", !hierarchical && (proportion || capacity),
 			func(q *apportionv1.Queue) bool { return q.GetFairShareHierarchy() != nil },

@@ -35,26 +35,31 @@ func TestConfigurationsThatDoNotDoWhatPeopleMeanAreFound(t *testing.T) {
 			`volcano { actions: ["allocate", "reclaim"] } tiers { plugins { gang {} } plugins { capacity {} } }`, []client.Job{over, short}, nil,
 		},
 		"gang alone before capacity": {
-			`volcano { actions: ["allocate", "reclaim"] } tiers { plugins { gang {} } } tiers { plugins { capacity {} } }`, []client.Job{over},
+			`volcano { actions: ["allocate", "reclaim"] } tiers { plugins { gang {} } } tiers { plugins { capacity {} } }`,
+			[]client.Job{over},
 			[]string{"shares-not-protected", "gangs-not-protected"},
 		},
 		"gang is off": {
-			`volcano { actions: ["allocate", "reclaim"] } tiers { ` + gangOff + ` plugins { capacity {} } }`, []client.Job{over},
+			`volcano { actions: ["allocate", "reclaim"] } tiers { ` + gangOff + ` plugins { capacity {} } }`,
+			[]client.Job{over},
 			[]string{"gangs-not-protected"},
 		},
 		"drf after priority": {
 			`volcano { actions: ["allocate", "preempt"] } tiers { plugins { priority {} } plugins { gang {} } } tiers { plugins { drf {} } plugins { capacity {} } }`,
-			[]client.Job{over}, []string{"gangs-not-protected", "low-priority-evicts-high"},
+			[]client.Job{over},
+			[]string{"gangs-not-protected", "low-priority-evicts-high"},
 		},
 		"two dividers": {
 			`volcano { actions: ["allocate"] } tiers { plugins { proportion {} } plugins { capacity {} } }`, nil, []string{"two-dividers"},
 		},
 		"enqueue in front of reclaim": {
 			`volcano { actions: ["enqueue", "allocate", "reclaim"] } tiers { plugins { gang {} } plugins { capacity {} } plugins { overcommit {} } }`,
-			[]client.Job{over, short}, []string{"enqueue-blocks-eviction"},
+			[]client.Job{over, short},
+			[]string{"enqueue-blocks-eviction"},
 		},
 		"a promise": {
-			`volcano { actions: ["enqueue", "allocate"] } tiers { plugins { capacity {} } }`, []client.Job{never},
+			`volcano { actions: ["enqueue", "allocate"] } tiers { plugins { capacity {} } }`,
+			[]client.Job{never},
 			[]string{"promise-that-cannot-be-kept"},
 		},
 		"without enqueue nothing is promised": {

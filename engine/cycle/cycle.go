@@ -18,7 +18,10 @@
 // changes when servers answer the question for a whole cycle.
 package cycle
 
-import "github.com/apportion/apportion/engine/model"
+import (
+	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/model"
+)
 
 // Cycle is how a scheduler decides. It ends when nothing more can be done, or with the first error.
 type Cycle interface {
@@ -28,18 +31,22 @@ type Cycle interface {
 // Action is a part of a cycle, as Volcano names it.
 type Action string
 
-// The actions.
+// The actions. A Loop has the first four, package volcano all.
 const (
-	Enqueue  Action = "enqueue"
-	Allocate Action = "allocate"
-	Preempt  Action = "preempt"
-	Reclaim  Action = "reclaim"
+	Enqueue     Action = engine.ActionEnqueue
+	Allocate    Action = engine.ActionAllocate
+	Preempt     Action = engine.ActionPreempt
+	Reclaim     Action = engine.ActionReclaim
+	Backfill    Action = engine.ActionBackfill
+	GangPreempt Action = engine.ActionGangPreempt
+	GangReclaim Action = engine.ActionGangReclaim
+	Shuffle     Action = engine.ActionShuffle
 )
 
 // Actions are a cycle of actions in order.
 type Actions []Action
 
-// All returns all actions in the order in which Volcano's documentation names them.
+// All returns the actions of a Loop in the order in which Volcano's documentation names them.
 func All() Actions { return Actions{Enqueue, Allocate, Preempt, Reclaim} }
 
 // Run carries the actions out on a state.

@@ -1,7 +1,6 @@
 package cycle
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/apportion/apportion/engine/model"
@@ -105,14 +104,14 @@ func (l *Loop) serve(action Action, one bool) (served int, err error) {
 				return served, err
 			}
 		}
-		for len(order) > 0 && lines.of[order[0]].Len() == 0 {
+		for len(order) > 0 && lines.of[order[0]].Empty() {
 			order = order[1:]
 		}
 		if len(order) == 0 {
 			return served, nil
 		}
 		line := lines.of[order[0]]
-		j := line.take()
+		j := line.Take()
 		done, more, err := l.Serve(j, action)
 		if stale = done; done {
 			served++
@@ -142,23 +141,23 @@ func (l *Loop) serveBegun(jobs []model.JobID, action Action, one bool) (served i
 
 // lines are the jobs of each queue that wait, the first to be served on top.
 type lines struct {
-	of map[model.QueueID]*line
+	of map[model.QueueID]*Line[model.JobID]
 	// queues are those with jobs in line, in the order of before if it is known: queues that are almost in order are sorted quickly.
 	queues []model.QueueID
 }
 
 func (l *Loop) lines(jobs []model.JobID) *lines {
-	w := &lines{of: map[model.QueueID]*line{}}
+	w := &lines{of: map[model.QueueID]*Line[model.JobID]{}}
 	for _, j := range jobs {
 		q := l.QueueOf(j)
 		if w.of[q] == nil {
-			w.of[q] = &line{before: l.Before}
+			w.of[q] = &Line[model.JobID]{Before: l.Before}
 			w.queues = append(w.queues, q)
 		}
-		w.of[q].jobs = append(w.of[q].jobs, j)
+		w.of[q].ids = append(w.of[q].ids, j)
 	}
 	for _, line := range w.of {
-		heap.Init(line)
+		line.sort()
 	}
 	return w
 }
@@ -167,7 +166,7 @@ func (l *Loop) lines(jobs []model.JobID) *lines {
 // that it has now.
 func (l *Loop) order(w *lines, again model.JobID, all bool) ([]model.QueueID, error) {
 	w.queues = slices.DeleteFunc(w.queues, func(q model.QueueID) bool {
-		return w.of[q].Len() == 0 && (again == model.None || q != l.QueueOf(again))
+		return w.of[q].Empty() && (again == model.None || q != l.QueueOf(again))
 	})
 	if len(w.queues) == 0 {
 		return nil, nil
@@ -180,40 +179,7 @@ func (l *Loop) order(w *lines, again model.JobID, all bool) ([]model.QueueID, er
 		copy(w.queues, order)
 	}
 	if again != model.None {
-		heap.Push(w.of[l.QueueOf(again)], again)
+		w.of[l.QueueOf(again)].Put(again)
 	}
 	return order, nil
-}
-
-// line is a heap of jobs: as in Volcano, a job whose place in the order changes while it stands in line is not sorted anew.
-type line struct {
-	before func(l, r model.JobID) bool
-	jobs   []model.JobID
-}
-
-// Len, Less, Swap, Push and Pop are for package heap.
-func (l *line) Len() int { return len(l.jobs) }
-
-func (l *line) Less(i, k int) bool { return l.before(l.jobs[i], l.jobs[k]) }
-
-func (l *line) Swap(i, k int) { l.jobs[i], l.jobs[k] = l.jobs[k], l.jobs[i] }
-
-// Push is for package heap.
-func (l *line) Push(x any) {
-	if j, ok := x.(model.JobID); ok {
-		l.jobs = append(l.jobs, j)
-	}
-}
-
-// Pop is for package heap.
-func (l *line) Pop() any {
-	last := l.jobs[len(l.jobs)-1]
-	l.jobs = l.jobs[:len(l.jobs)-1]
-	return last
-}
-
-// take removes the first job.
-func (l *line) take() model.JobID {
-	j, _ := heap.Pop(l).(model.JobID)
-	return j
 }

@@ -235,7 +235,7 @@ type Detail struct {
 	// ScheduleTime and Cooldown are in nanoseconds and valid only if their flags are set.
 	ScheduleTime, Cooldown       int64
 	HasScheduleTime, HasCooldown bool
-	// NeverPreempts: the task has nobody evicted. Unlabelled: it has no labels.
+	// NeverPreempts: no other task is evicted for this one. Unlabelled: it has no labels.
 	NeverPreempts, Unlabelled bool
 	// NodeSet replaces the group's node set unless it is AllNodes.
 	NodeSet NodeSetID

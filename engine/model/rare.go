@@ -67,7 +67,7 @@ func (m *Model) NominatedNode(t TaskID) NodeID {
 	return None
 }
 
-// NeverPreempts reports whether a task has nobody evicted.
+// NeverPreempts reports that no other task may be evicted for a task.
 func (m *Model) NeverPreempts(t TaskID) bool {
 	task := m.Tasks.At(t)
 	return task.Detail != None && m.Details.At(task.Detail).NeverPreempts

@@ -32,7 +32,8 @@ func Unstated(request resource.Row, known model.Unstated) model.Unstated {
 	return known
 }
 
-// Stated returns what Kubernetes' scores count of a request: a tenth of a core, and 200 MiB, are added for each container that asks for none.
+// Stated returns what Kubernetes' scores count of a request: a tenth of a core, and 200 MiB, are added for each container that asks for
+// none.
 func Stated(request resource.Row, known model.Unstated) (cpu, memory float64) {
 	open := Unstated(request, known)
 	return request.V[resource.CPU] + float64(open.CPU)*UnstatedCPU, request.V[resource.Memory] + float64(open.Memory)*UnstatedMemory

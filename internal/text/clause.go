@@ -115,7 +115,7 @@ var clauses = map[apportionv1.CauseCode]func(facts) string{
 		return fmt.Sprintf("disruption budget %s allows %s", f.reason.GetDetail(), more(int(f.reason.GetHave()), "eviction"))
 	},
 	apportionv1.CauseCode_CAUSE_CODE_UNLABELLED:           plain("it has no labels"),
-	apportionv1.CauseCode_CAUSE_CODE_CLAIMANT_PREEMPTABLE: plain("who may itself be evicted has nobody evicted"),
+	apportionv1.CauseCode_CAUSE_CODE_CLAIMANT_PREEMPTABLE: plain("a job whose tasks may be evicted evicts no others"),
 	apportionv1.CauseCode_CAUSE_CODE_ON_REVOCABLE_NODE: func(f facts) string {
 		return "it is on a node of revocable zone " + f.reason.GetDetail()
 	},

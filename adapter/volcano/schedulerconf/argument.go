@@ -184,7 +184,8 @@ func (a *arguments) nodeOrder(order *apportionv1.NodeOrder) {
 // predicates: each kind of rule has a switch, which changes nothing here.
 func (a *arguments) predicates() {
 	for _, rule := range []string{
-		"NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "NodeVolumeLimits", "VolumeZone", "PodTopologySpread", "VolumeBinding",
+		"NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "NodeVolumeLimits", "VolumeZone", "PodTopologySpread",
+		"VolumeBinding",
 		"DynamicResourceAllocation",
 	} {
 		key := "predicate." + rule + "Enable"

@@ -12,7 +12,8 @@ import (
 )
 
 // Instead says what Volcano runs in place of a file that it refuses (pkg/scheduler/scheduler.go, loadSchedulerConf).
-const Instead = "Volcano refuses such a file as a whole and goes on with the last one that it accepted, after a start with the one that is " +
+const Instead = "Volcano refuses such a file as a whole and goes on with the last one that it accepted, after a start with the one " +
+	"that is " +
 	"compiled in; with --disable-default-scheduler-config it ends"
 
 // RefusedError is the error of a file that Volcano refuses.

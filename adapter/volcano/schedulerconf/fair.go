@@ -38,7 +38,8 @@ const (
 // that are not carried over, or have another meaning, with the reason.
 func ReadAsFair(source objects.Source) (*apportionv1.Policy, []*apportionv1.Warning, error) {
 	c := configuration{
-		doc: &objects.Document{Name: source.Name, Data: trimmed(source.Data), Lines: true}, places: map[*apportionv1.Plugin]*objects.Value{},
+		doc:    &objects.Document{Name: source.Name, Data: trimmed(source.Data), Lines: true},
+		places: map[*apportionv1.Plugin]*objects.Value{},
 	}
 	var tiers []*apportionv1.Tier
 	if root := c.parse(); root != nil {

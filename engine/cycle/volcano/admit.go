@@ -9,7 +9,7 @@ import (
 // refused is not asked for again.
 func (r *run) enqueue() {
 	var queues []model.QueueID
-	waiting := map[model.QueueID]*line[model.JobID]{}
+	waiting := map[model.QueueID]*cycle.Line[model.JobID]{}
 	for _, j := range r.jobs {
 		q := r.queueOf(j)
 		if waiting[q] == nil {
@@ -17,19 +17,19 @@ func (r *run) enqueue() {
 			queues = append(queues, q)
 		}
 		if r.view.Phase(j) == model.PhasePending {
-			waiting[q].push(j)
+			waiting[q].Put(j)
 		}
 	}
 	line := r.queueLine(queues...)
-	for !line.empty() && !r.stop() {
-		q := line.pop()
-		if waiting[q].empty() {
+	for !line.Empty() && !r.stop() {
+		q := line.Take()
+		if waiting[q].Empty() {
 			continue
 		}
-		if j := waiting[q].pop(); r.Job(j).Enqueue(nil) {
+		if j := waiting[q].Take(); r.Job(j).Enqueue(nil) {
 			r.tell(&cycle.Decision{Action: cycle.Enqueue, Job: j})
 		}
-		line.push(q)
+		line.Put(q)
 	}
 }
 

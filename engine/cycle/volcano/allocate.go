@@ -12,7 +12,7 @@ func (r *run) allocate() {
 	if !r.enqueues {
 		r.letIn()
 	}
-	tasks := map[model.JobID]*line[model.TaskID]{}
+	tasks := map[model.JobID]*cycle.Line[model.TaskID]{}
 	var jobs []model.JobID
 	for _, j := range r.jobs {
 		if !r.served(j) || r.stop() {
@@ -24,25 +24,25 @@ func (r *run) allocate() {
 		}
 	}
 	w := r.lineUp(jobs)
-	for !w.queues.empty() && !r.stop() {
-		q := w.queues.pop()
-		if r.IsOverused(q, nil) || w.jobs[q].empty() {
+	for !w.queues.Empty() && !r.stop() {
+		q := w.queues.Take()
+		if r.IsOverused(q, nil) || w.jobs[q].Empty() {
 			continue
 		}
-		j := w.jobs[q].pop()
-		if r.turn(j, tasks[j]) && !tasks[j].empty() {
-			w.jobs[q].push(j)
+		j := w.jobs[q].Take()
+		if r.turn(j, tasks[j]) && !tasks[j].Empty() {
+			w.jobs[q].Put(j)
 		}
-		w.queues.push(q)
+		w.queues.Put(q)
 	}
 }
 
 // turn gives a job tasks until it is ready, and reports whether it is: what it took is then final. If it is not, but will be once there is
 // room, what it took stays taken for the session, and nothing is bound. Else all is taken back.
-func (r *run) turn(j model.JobID, tasks *line[model.TaskID]) bool {
+func (r *run) turn(j model.JobID, tasks *cycle.Line[model.TaskID]) bool {
 	m := memory{}
-	for !tasks.empty() && !r.stop() {
-		t := tasks.pop()
+	for !tasks.Empty() && !r.stop() {
+		t := tasks.Take()
 		if !r.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) {
 			continue
 		}
@@ -153,12 +153,12 @@ func (r *run) backfill() {
 		}
 	}
 	w := r.lineUp(jobs)
-	for !w.queues.empty() {
-		q := w.queues.pop()
-		for !w.jobs[q].empty() {
-			j := w.jobs[q].pop()
-			for tasks := r.taskLine(waiting[j]); !tasks.empty() && !r.stop(); {
-				r.fill(j, tasks.pop())
+	for !w.queues.Empty() {
+		q := w.queues.Take()
+		for !w.jobs[q].Empty() {
+			j := w.jobs[q].Take()
+			for tasks := r.taskLine(waiting[j]); !tasks.Empty() && !r.stop(); {
+				r.fill(j, tasks.Take())
 			}
 		}
 	}

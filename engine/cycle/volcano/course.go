@@ -81,7 +81,7 @@ func (c *Course) For(h engine.Host, j model.JobID) *plan.Plan {
 		}
 		p := &plan.Plan{Job: j, Outcome: plan.Made}
 		for _, d := range c.Decisions[from:to] {
-			if d.Job == j && d.Action != Shuffle {
+			if d.Job == j && d.Action != cycle.Shuffle {
 				p.Enters = p.Enters || d.Action == cycle.Enqueue
 				add(h, p, d)
 			}
@@ -95,11 +95,16 @@ func (c *Course) For(h engine.Host, j model.JobID) *plan.Plan {
 	return nil
 }
 
-// Plan answers a question for a plan of a job. Under a policy with actions, and unless the question says which tasks or by which means,
-// that is what the next cycles do: if these evict nobody and place nothing, there is no plan, also where the policy alone would permit one.
+// Plan answers a question for a plan of a job. Under a policy with actions, and unless the question says which tasks or by which means, the
+// victims are those of the next cycles: if these evict no task for the job, there is no plan, also where the policy alone would permit one.
+// The cycles are run only where they may decide something: not if there is room without evictions, and not if no action evicts.
 func Plan(h engine.Host, q *plan.Question) (*plan.Plan, error) {
 	permitted, err := plan.For(h.Session, q)
-	if err != nil || h.Policy().Actions == nil || q.Tasks != nil || q.Means != plan.ByAny {
+	p := h.Policy()
+	switch {
+	case err != nil || p.Actions == nil || q.Tasks != nil || q.Means != plan.ByAny,
+		permitted.Outcome == plan.Made && len(permitted.Victims) == 0,
+		!p.Acts(engine.ActionPreempt, engine.ActionReclaim, engine.ActionGangPreempt, engine.ActionGangReclaim):
 		return permitted, err
 	}
 	course, err := Foresee(h, Cycles)
@@ -108,8 +113,7 @@ func Plan(h engine.Host, q *plan.Question) (*plan.Plan, error) {
 	}
 	done := course.For(h, q.Job)
 	switch evicts := done != nil && len(done.Victims) > 0; {
-	case !evicts && (permitted.Outcome != plan.Made || len(permitted.Victims) == 0 || permitted.ByChance(h.View())):
-		// There is room, or there is none: the job's own cycle is a matter of turns.
+	case !evicts && (permitted.Outcome != plan.Made || permitted.ByChance(h.View())):
 		return permitted, nil
 	case !evicts:
 		return missed(permitted, 0), nil
@@ -129,7 +133,8 @@ func Plan(h engine.Host, q *plan.Question) (*plan.Plan, error) {
 	return done, nil
 }
 
-// missed returns that there is no plan although the policy permits one: the cycles evict nobody for the job, or more than so many.
+// missed returns that there is no plan although the policy permits one: the cycles evict no task for the job, or more tasks than the
+// question allows.
 func missed(permitted *plan.Plan, victims int) *plan.Plan {
 	return &plan.Plan{
 		Job: permitted.Job, Outcome: plan.None, Enters: permitted.Enters, Unjudged: permitted.Unjudged, Looked: permitted.Looked,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/apportion/apportion/engine"
+	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
@@ -20,22 +21,22 @@ func (r *run) claimants() []model.JobID {
 // jobs that lacked tasks when the action began, those of the job itself.
 func (r *run) preempt() {
 	jobs := r.claimants()
-	tasks, m := map[model.JobID]*line[model.TaskID]{}, memory{}
+	tasks, m := map[model.JobID]*cycle.Line[model.TaskID]{}, memory{}
 	for _, j := range jobs {
 		tasks[j] = r.taskLine(r.pending(j, every))
 	}
 	w := r.lineUp(jobs)
-	for !w.queues.empty() {
-		q := w.queues.pop()
-		for line := w.jobs[q]; !line.empty() && !r.stop(); {
-			j := line.pop()
+	for !w.queues.Empty() {
+		q := w.queues.Take()
+		for line := w.jobs[q]; !line.Empty() && !r.stop(); {
+			j := line.Take()
 			last := false
-			for r.Job(j).Starving(nil) && !tasks[j].empty() {
-				t := tasks[j].pop()
+			for r.Job(j).Starving(nil) && !tasks[j].Empty() {
+				t := tasks[j].Take()
 				last = r.preemptFor(t, m, func(c model.TaskID) bool { return r.view.Tasks.At(c).Job != j })
 			}
 			if r.keep(j) && last {
-				line.push(j)
+				line.Put(j)
 			}
 		}
 		for _, j := range jobs {
@@ -48,8 +49,8 @@ func (r *run) preempt() {
 
 // preemptOwn evicts tasks of a job for others of it, each success for itself, until one fails.
 func (r *run) preemptOwn(j model.JobID, m memory) {
-	for tasks := r.taskLine(r.pending(j, every)); !tasks.empty() && !r.stop(); {
-		t := tasks.pop()
+	for tasks := r.taskLine(r.pending(j, every)); !tasks.Empty() && !r.stop(); {
+		t := tasks.Take()
 		done := r.preemptFor(t, m, func(c model.TaskID) bool { return r.view.Tasks.At(c).Job == j })
 		r.commit(j)
 		if !done {
@@ -64,7 +65,7 @@ func (r *run) preemptFor(t model.TaskID, m memory, of func(c model.TaskID) bool)
 	if r.view.NeverPreempts(t) || r.nominates(t) {
 		return false
 	}
-	claim := claim{task: t, queue: r.view.QueueOf(t), of: func(c model.TaskID) bool {
+	claim := claim{task: t, of: func(c model.TaskID) bool {
 		status := r.view.Status(c)
 		return (status == model.Running || status == model.Bound) && r.view.QueueOf(c) == r.view.QueueOf(t) && of(c) &&
 			(r.asks(t) || r.bestEffort(c))
@@ -81,8 +82,8 @@ func (r *run) preemptFor(t model.TaskID, m memory, of func(c model.TaskID) bool)
 			continue
 		}
 		few, asked := len(r.attempt), false
-		for line := r.victimLine(t, victims); !line.empty() && !(room() && r.fitsIn(t, n, future)); {
-			v := line.pop()
+		for line := r.victimLine(t, victims); !line.Empty() && !(room() && r.fitsIn(t, n, future)); {
+			v := line.Take()
 			asked = asked || r.asks(v)
 			r.evict(v)
 		}
@@ -95,7 +96,7 @@ func (r *run) preemptFor(t model.TaskID, m memory, of func(c model.TaskID) bool)
 	return false
 }
 
-// nominates reports whether an earlier session nominated a node for a task on which it is admitted still: it then evicts nobody. A filter
+// nominates reports whether an earlier session nominated a node for a task on which it is admitted still: it then evicts no task. A filter
 // that did not prepare for the task in this session admits it nowhere.
 func (r *run) nominates(t model.TaskID) bool {
 	n := r.nomination(t)
@@ -110,9 +111,8 @@ func (r *run) nominates(t model.TaskID) bool {
 
 // claim is a task that asks for room, and which tasks may be evicted for it as far as the action is concerned.
 type claim struct {
-	task  model.TaskID
-	queue model.QueueID
-	of    func(c model.TaskID) bool
+	task model.TaskID
+	of   func(c model.TaskID) bool
 }
 
 // candidates lists the tasks on a node that may be preempted and that a condition holds for.
@@ -144,8 +144,8 @@ func (r *run) victims(c claim, candidates []model.TaskID, by engine.Victims, n m
 func (r *run) reclaim() {
 	m := memory{}
 	r.reclaimers(true, func(j model.JobID) {
-		for tasks := r.taskLine(r.pending(j, every)); !tasks.empty() && r.Job(j).Starving(nil) && !r.stop(); {
-			t := tasks.pop()
+		for tasks := r.taskLine(r.pending(j, every)); !tasks.Empty() && r.Job(j).Starving(nil) && !r.stop(); {
+			t := tasks.Take()
 			if !r.view.NeverPreempts(t) && r.Preemptive([]model.TaskID{t}, nil, nil) {
 				r.reclaimFor(t, m)
 			}
@@ -157,7 +157,7 @@ func (r *run) reclaim() {
 // reclaimers calls serve for each job that lacks tasks, queue by queue, and passes over overused queues if that is asked for.
 func (r *run) reclaimers(overused bool, serve func(j model.JobID)) {
 	var queues []model.QueueID
-	jobs := map[model.QueueID]*line[model.JobID]{}
+	jobs := map[model.QueueID]*cycle.Line[model.JobID]{}
 	for _, j := range r.jobs {
 		if !r.served(j) {
 			continue
@@ -167,16 +167,16 @@ func (r *run) reclaimers(overused bool, serve func(j model.JobID)) {
 			queues, jobs[q] = append(queues, q), r.jobLine()
 		}
 		if r.Job(j).Starving(nil) {
-			jobs[q].push(j)
+			jobs[q].Put(j)
 		}
 	}
-	for line := r.queueLine(queues...); !line.empty(); {
-		q := line.pop()
+	for line := r.queueLine(queues...); !line.Empty(); {
+		q := line.Take()
 		if overused && r.IsOverused(q, nil) {
 			continue
 		}
-		for !jobs[q].empty() && !r.stop() {
-			serve(jobs[q].pop())
+		for !jobs[q].Empty() && !r.stop() {
+			serve(jobs[q].Take())
 		}
 	}
 }
@@ -184,7 +184,7 @@ func (r *run) reclaimers(overused bool, serve func(j model.JobID)) {
 // reclaimFor places a task on the first node, in the order of the snapshot, that has candidates and on which it fits once those are evicted
 // that the policy names.
 func (r *run) reclaimFor(t model.TaskID, m memory) {
-	c := claim{task: t, queue: r.view.QueueOf(t), of: func(c model.TaskID) bool {
+	c := claim{task: t, of: func(c model.TaskID) bool {
 		q := r.view.QueueOf(c)
 		return r.view.Status(c) == model.Running && q != r.view.QueueOf(t) && r.view.Queues[q].Reclaimable
 	}}
@@ -201,8 +201,8 @@ func (r *run) reclaimFor(t model.TaskID, m memory) {
 			continue
 		}
 		few, emptied := len(r.attempt), false
-		for line := r.victimLine(t, victims); !line.empty() && !r.fitsIn(t, n, future); {
-			r.evict(line.pop())
+		for line := r.victimLine(t, victims); !line.Empty() && !r.fitsIn(t, n, future); {
+			r.evict(line.Take())
 			emptied = true
 		}
 		if r.fitsIn(t, n, future) {
@@ -213,7 +213,7 @@ func (r *run) reclaimFor(t model.TaskID, m memory) {
 	}
 }
 
-// shuffle evicts what the policy wants to leave, for nobody.
+// shuffle evicts the tasks that the policy names, in no job's place.
 func (r *run) shuffle() {
 	var running []model.TaskID
 	for _, j := range r.jobs {

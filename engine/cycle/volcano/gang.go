@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apportion/apportion/engine/cycle"
 	"github.com/apportion/apportion/engine/model"
 	"github.com/apportion/apportion/engine/policy"
 	"github.com/apportion/apportion/engine/resource"
@@ -14,7 +15,7 @@ import (
 // gang is gangpreempt or gangreclaim: all that a job waits for is placed at once, in the place of tasks that their own gangs can spare, and
 // if these are too few, of whole gangs.
 func (r *run) gang() {
-	reclaims := r.action == GangReclaim
+	reclaims := r.action == cycle.GangReclaim
 	r.reclaimers(reclaims, func(j model.JobID) {
 		tasks := r.pending(j, r.asks)
 		if len(tasks) == 0 || reclaims && !r.Preemptive(tasks, nil, nil) {
@@ -69,8 +70,8 @@ func (r *run) tryBundles(j model.JobID, tasks, victims []model.TaskID) bool {
 		r.evict(v)
 	}
 	m := memory{}
-	for line := r.taskLine(tasks); !line.empty(); {
-		t := line.pop()
+	for line := r.taskLine(tasks); !line.Empty(); {
+		t := line.Take()
 		if r.Allocatable([]model.TaskID{t}, policy.InSession, nil, nil) {
 			if fits := r.search(t, r.order, m, true, future); len(fits) > 0 {
 				n, _ := r.choose(t, fits)
@@ -125,7 +126,7 @@ func (r *run) inReach(j model.JobID, c model.TaskID) bool {
 	if detail := r.view.Jobs.At(of).Detail; detail != nil && detail.Preemptable != nil && !*detail.Preemptable {
 		return false
 	}
-	if r.action == GangReclaim {
+	if r.action == cycle.GangReclaim {
 		return status == model.Running && q != mine && r.view.Queues[q].Reclaimable
 	}
 	return (status == model.Running || status == model.Bound) && q == mine && r.view.Jobs.At(of).Priority < r.view.Jobs.At(j).Priority
@@ -184,10 +185,10 @@ func (r *run) sortBundles(j model.JobID, need resource.Row, list []bundle) {
 		order := 0
 		switch aq, bq := r.queueOf(a.job), r.queueOf(b.job); {
 		case a.job == b.job:
-		case r.action == GangPreempt && r.Order().CompareJobs(b.job, a.job).Less,
-			r.action == GangReclaim && aq != bq && r.Order().CompareVictimQueues(aq, bq, r.queueOf(j)).Less:
+		case r.action == cycle.GangPreempt && r.Order().CompareJobs(b.job, a.job).Less,
+			r.action == cycle.GangReclaim && aq != bq && r.Order().CompareVictimQueues(aq, bq, r.queueOf(j)).Less:
 			order = -1
-		case r.action == GangPreempt || aq != bq:
+		case r.action == cycle.GangPreempt || aq != bq:
 			order = 1
 		}
 		return cmp.Or(order, cmp.Compare(b.worth, a.worth), strings.Compare(r.view.Jobs.At(a.job).UID, r.view.Jobs.At(b.job).UID))

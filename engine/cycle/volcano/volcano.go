@@ -18,14 +18,6 @@ import (
 	"github.com/apportion/apportion/engine/resource"
 )
 
-// The actions that package cycle does not have.
-const (
-	Backfill    cycle.Action = "backfill"
-	GangPreempt cycle.Action = "gangpreempt"
-	GangReclaim cycle.Action = "gangreclaim"
-	Shuffle     cycle.Action = "shuffle"
-)
-
 // Cycle is Volcano's cycle.
 type Cycle struct {
 	// Actions in their order.
@@ -56,14 +48,8 @@ func (c *Cycle) Run(s *cycle.State) error {
 }
 
 var actions = map[cycle.Action]func(*run){
-	cycle.Enqueue: (*run).enqueue, cycle.Allocate: (*run).allocate, Backfill: (*run).backfill, cycle.Preempt: (*run).preempt,
-	cycle.Reclaim: (*run).reclaim, GangPreempt: (*run).gang, GangReclaim: (*run).gang, Shuffle: (*run).shuffle,
-}
-
-// Knows reports whether Volcano has an action.
-func Knows(a cycle.Action) bool {
-	_, known := actions[a]
-	return known
+	cycle.Enqueue: (*run).enqueue, cycle.Allocate: (*run).allocate, cycle.Backfill: (*run).backfill, cycle.Preempt: (*run).preempt,
+	cycle.Reclaim: (*run).reclaim, cycle.GangPreempt: (*run).gang, cycle.GangReclaim: (*run).gang, cycle.Shuffle: (*run).shuffle,
 }
 
 // run is a cycle under way.

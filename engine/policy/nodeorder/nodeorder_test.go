@@ -78,7 +78,9 @@ func TestScores(t *testing.T) {
 		"a node without accelerators is balanced without them": {balanced, amounts{"cpu": 4000, "memory": 4000}, nil, amounts{"cpu": 2000, gpu: 1000}, 75},
 		"the weights of Volcano":                               {nodeorder.Default(), large, nil, amounts{"cpu": 1000, "memory": 500 * mi}, 300 + 62 + 87},
 		"weights multiply, below zero too": {
-			nodeorder.Plugin{LeastRequested: -2, MostRequested: 3, BalancedResource: 2}, large, nil, amounts{"cpu": 1000, "memory": 500 * mi},
+			nodeorder.Plugin{LeastRequested: -2, MostRequested: 3, BalancedResource: 2},
+			large, nil,
+			amounts{"cpu": 1000, "memory": 500 * mi},
 			-2*62 + 3*37 + 2*87,
 		},
 		"amounts near the limit do not overflow": {least, amounts{"cpu": 1 << 62, "memory": 1 << 62}, nil, amounts{"cpu": 1 << 61, "memory": 1 << 61}, 50},

@@ -25,8 +25,15 @@ func open(t *testing.T) (*policy.View, *pdb.State) {
 		uid     string
 		budgets []string
 	}{
-		{"a1", []string{"one"}}, {"a2", []string{"one"}}, {"b1", []string{"two"}}, {"b2", []string{"two"}}, {"b3", []string{"two"}},
-		{"both", []string{"one", "two"}}, {"shut", []string{"none"}}, {"free", nil}, {"bare", nil},
+		{"a1", []string{"one"}},
+		{"a2", []string{"one"}},
+		{"b1", []string{"two"}},
+		{"b2", []string{"two"}},
+		{"b3", []string{"two"}},
+		{"both", []string{"one", "two"}},
+		{"shut", []string{"none"}},
+		{"free", nil},
+		{"bare", nil},
 	} {
 		spec := model.TaskSpec{UID: task.uid, Node: model.None, Status: model.Running, Detail: &model.Detail{Unlabelled: task.uid == "bare"}}
 		if task.budgets != nil {

@@ -50,7 +50,7 @@ func open(t require.TestingT, quotas []model.Quota, jobs ...job) (*policy.View, 
 
 func TestAJobNeedsRoomInEveryQuotaOfItsNamespace(t *testing.T) {
 	team := func(hard, used amounts) []model.Quota {
-		return []model.Quota{{Namespace: "team", Name: "quota", Hard: hard, Used: used}}
+		return []model.Quota{{Namespace: "team", Name: "limits", Hard: hard, Used: used}}
 	}
 	above := func(dimension int, have, need, limit float64, detail string) []policy.Reason {
 		return []policy.Reason{{
@@ -67,19 +67,21 @@ func TestAJobNeedsRoomInEveryQuotaOfItsNamespace(t *testing.T) {
 		"a quota of another namespace": {team(amounts{of("cpu", 1)}, nil), job{"other", 4000, nil}, nil},
 		"a job without a minimum":      {team(amounts{of("cpu", 1)}, nil), job{"team", -1, amounts{of("cpu", 5)}}, nil},
 		"exactly what is left":         {team(amounts{of("cpu", 6000)}, amounts{of("cpu", 2000)}), job{"team", 4000, nil}, nil},
-		"more than is left":            {team(amounts{of("cpu", 5000)}, amounts{of("cpu", 2000)}), job{"team", 4000, nil}, above(0, 2000, 4000, 5000, "cpu of quota quota")},
+		"more than is left":            {team(amounts{of("cpu", 5000)}, amounts{of("cpu", 2000)}), job{"team", 4000, nil}, above(0, 2000, 4000, 5000, "cpu of quota limits")},
 		"names that the job lacks":     {team(amounts{of("requests.cpu", 1), of("pods", 0)}, amounts{of("pods", 9)}), job{"team", 4000, nil}, nil},
-		"names as the job states them": {team(amounts{of("requests.cpu", 1000)}, nil), job{"team", 1, amounts{of("requests.cpu", 1001)}}, above(0, 0, 1001, 1000, "requests.cpu of quota quota")},
-		"accelerators behind a prefix": {team(amounts{of("requests.gpu", 1000)}, nil), job{"team", 1, amounts{of("requests.gpu", 2000)}}, above(2, 0, 2000, 1000, "requests.gpu of quota quota")},
-		"counts are of no dimension":   {team(amounts{of("count/pods", 3)}, amounts{of("count/pods", 2)}), job{"team", 1, amounts{of("count/pods", 2)}}, above(-1, 2, 2, 3, "count/pods of quota quota")},
-		"nothing of what is used up":   {team(amounts{of("cpu", 1)}, amounts{of("cpu", 2)}), job{"team", 0, amounts{of("cpu", 0)}}, above(0, 2, 0, 1, "cpu of quota quota")},
+		"names as the job states them": {team(amounts{of("requests.cpu", 1000)}, nil), job{"team", 1, amounts{of("requests.cpu", 1001)}}, above(0, 0, 1001, 1000, "requests.cpu of quota limits")},
+		"accelerators behind a prefix": {team(amounts{of("requests.gpu", 1000)}, nil), job{"team", 1, amounts{of("requests.gpu", 2000)}}, above(2, 0, 2000, 1000, "requests.gpu of quota limits")},
+		"counts are of no dimension":   {team(amounts{of("count/pods", 3)}, amounts{of("count/pods", 2)}), job{"team", 1, amounts{of("count/pods", 2)}}, above(-1, 2, 2, 3, "count/pods of quota limits")},
+		"nothing of what is used up":   {team(amounts{of("cpu", 1)}, amounts{of("cpu", 2)}), job{"team", 0, amounts{of("cpu", 0)}}, above(0, 2, 0, 1, "cpu of quota limits")},
 		"what only the usage has":      {team(amounts{of("gpu", 1)}, amounts{of("cpu", 9)}), job{"team", 4000, nil}, nil},
 		"the first by name is the why": {
 			[]model.Quota{
-				{Namespace: "team", Name: "small", Hard: amounts{of("cpu", 2)}}, {Namespace: "team", Name: "large", Hard: amounts{of("cpu", 9000)}},
+				{Namespace: "team", Name: "small", Hard: amounts{of("cpu", 2)}},
+				{Namespace: "team", Name: "large", Hard: amounts{of("cpu", 9000)}},
 				{Namespace: "team", Name: "middle", Hard: amounts{of("cpu", 3)}},
 			},
-			job{"team", 4000, nil}, above(0, 0, 4000, 3, "cpu of quota middle"),
+			job{"team", 4000, nil},
+			above(0, 0, 4000, 3, "cpu of quota middle"),
 		},
 	} {
 		_, s := open(t, c.quotas, c.job)

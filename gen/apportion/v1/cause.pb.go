@@ -174,13 +174,13 @@ const (
 	// The job has no minimum resources; the enqueue action admits it without a check.
 	CauseCode_CAUSE_CODE_NO_MIN_RESOURCES CauseCode = 11
 	// The policy's cycle has no action `detail`, so that what it would do does not happen: `enqueue`: jobs enter their queues without a vote;
-	// `allocate`, or `backfill` for tasks without requests: the task starts by none; `preempt`, `reclaim`: it evicts nobody.
+	// `allocate`, or `backfill` for tasks without requests: the task starts by none; `preempt`, `reclaim`: it evicts no task.
 	CauseCode_CAUSE_CODE_NO_ACTION CauseCode = 12
 	// have used and permitted + need > limit, a quota of the job's namespace. detail: `NAME of quota QUOTA`.
 	CauseCode_CAUSE_CODE_ABOVE_NAMESPACE_QUOTA CauseCode = 13
 	// The plugin votes on this and is not modelled, so that the outcome is not known.
 	CauseCode_CAUSE_CODE_PLUGIN_NOT_MODELLED CauseCode = 14
-	// The next cycles evict nobody for the job, although the policy permits it: the scheduler does not look for these evictions.
+	// The next cycles evict no task for the job, although the policy permits it: the scheduler does not look for these evictions.
 	CauseCode_CAUSE_CODE_NOT_IN_CYCLE CauseCode = 15
 	// have valid tasks < limit, the job's minimum.
 	CauseCode_CAUSE_CODE_NOT_ENOUGH_TASKS CauseCode = 20

@@ -2962,7 +2962,7 @@ type TaskDetail struct {
 	PodClass uint32 `protobuf:"varint,10,opt,name=pod_class,json=podClass,proto3" json:"pod_class,omitempty"`
 	// Name of the node on which room is being made for the task (Kubernetes: `status.nominatedNodeName`). Empty, or of no node: none.
 	NominatedNode string `protobuf:"bytes,11,opt,name=nominated_node,json=nominatedNode,proto3" json:"nominated_node,omitempty"`
-	// The task has nobody evicted (Kubernetes: `preemptionPolicy: Never`).
+	// No other task is evicted for this one (Kubernetes: `preemptionPolicy: Never`).
 	NeverPreempts bool `protobuf:"varint,12,opt,name=never_preempts,json=neverPreempts,proto3" json:"never_preempts,omitempty"`
 	// The zone of revocable nodes that the task may use, for the plugin tdm (Volcano's annotation `volcano.sh/revocable-zone`). Empty: none.
 	RevocableZone string `protobuf:"bytes,13,opt,name=revocable_zone,json=revocableZone,proto3" json:"revocable_zone,omitempty"`

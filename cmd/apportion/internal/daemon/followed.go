@@ -32,8 +32,8 @@ const (
 type followed struct {
 	// name is followedName, or kueueSystem.
 	name string
-	// policy is the file that Volcano's installers ship until the ConfigMap was read, and nil if no cluster is followed. Daemon.reloading guards
-	// it.
+	// policy is the file that Volcano's installers ship until the ConfigMap was read, and nil if no cluster is followed. Daemon.reloading
+	// guards it.
 	policy *apportionv1.Policy
 	// fault is the last logged reason why the ConfigMap could not be used.
 	fault string
@@ -66,8 +66,8 @@ func (d *Daemon) readFollowed(ctx context.Context) time.Duration {
 	return followedInterval
 }
 
-// useFollowed applies the policy that was read: the file that Volcano's installers ship if there is no ConfigMap, and the one from before if the
-// ConfigMap cannot be used.
+// useFollowed applies the policy that was read: the file that Volcano's installers ship if there is no ConfigMap, and the one from before
+// if the ConfigMap cannot be used.
 func (d *Daemon) useFollowed(ctx context.Context, read *policy.Policy) {
 	if read == nil {
 		read = policy.Installed()

@@ -55,7 +55,7 @@ func Held(sources []objects.Source) (*Policy, error) {
 	return &Policy{Message: message, Warnings: warnings, Configuration: &held.Source, Object: held.Object + " in " + held.File}, nil
 }
 
-// InstalledName names the policy that decides if nobody configured one: what a cluster without further knowledge runs.
+// InstalledName names the policy that decides if no configuration is given: the file of the installers of Volcano.
 const InstalledName = "the file that Volcano's installers ship"
 
 // Installed returns that policy.

@@ -91,7 +91,8 @@ func PolicyForms() string {
 }
 
 // DefaultPolicy says in the help which policy decides if none is named.
-const DefaultPolicy = "that of the ConfigMap " + schedulerconf.ConfigMapName + " in the input, or of another with the key volcano-scheduler.conf, else " +
+const DefaultPolicy = "that of the ConfigMap " + schedulerconf.ConfigMapName +
+	" in the input, or of another with the key volcano-scheduler.conf, else " +
 	policy.InstalledName
 
 // Register adds the flags that name the cluster and the policy.
