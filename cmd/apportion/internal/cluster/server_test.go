@@ -162,7 +162,7 @@ func TestARealAPIServerIsReadInPagesAsInOnePiece(t *testing.T) {
 		})
 		got, err := s.flags(t, "--as", "ann").Read(t.Context())
 		require.NoError(t, err)
-		require.Len(t, got.Unread, 6, "four lists, and what is not judged without namespaces and volumes: %v", got.Unread)
+		require.Len(t, got.Unread, 8, "four lists, and what is not judged without namespaces, budgets, quotas and volumes: %v", got.Unread)
 	})
 
 	t.Run("an API server that comes back", func(t *testing.T) {
