@@ -158,7 +158,8 @@ play() {
 explain() {
   local folder job moment preset sentence said count=0 flags policy
   serve
-  "$APPORTION" convert -o json >"$work/default.json"
+  # A cause without a configuration is asked about under a policy that may evict, as by the test of the command.
+  "$APPORTION" convert --policy proportion -o json >"$work/default.json"
   for folder in "$causes"/*/; do
     job=$(sed -n 's/^job: //p' "$folder/expect.txt")
     moment=$(sed -n 's/^as-of: //p' "$folder/expect.txt")
