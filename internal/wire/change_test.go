@@ -21,7 +21,7 @@ import (
 	"github.com/apportion/apportion/internal/wire"
 )
 
-var positions = regexp.MustCompile(`(queues|jobs)\[(\d+)\]`)
+var positions = regexp.MustCompile(`(queues|jobs|nodes)\[(\d+)\]`)
 
 // basis is a Basis with its positions as n has them, and without the warning that only the result of a change has.
 func (n numbers) basis(b *apportionv1.Basis) string {
@@ -33,7 +33,7 @@ func (n numbers) basis(b *apportionv1.Basis) string {
 		w.Path = positions.ReplaceAllStringFunc(w.GetPath(), func(s string) string {
 			part := positions.FindStringSubmatch(s)
 			at, _ := strconv.ParseUint(part[2], 10, 64)
-			if to := map[string]map[uint64]uint64{"queues": n.queues, "jobs": n.jobs}[part[1]]; to != nil {
+			if to := map[string]map[uint64]uint64{"queues": n.queues, "jobs": n.jobs, "nodes": n.nodes}[part[1]]; to != nil {
 				at = to[at]
 			}
 			return fmt.Sprintf("%s[%d]", part[1], at)
