@@ -30,7 +30,7 @@ func (s *Shut) applies(p *Period, node int) bool {
 
 // begins returns the second from which a task would not end before a period begins.
 func (s *Shut) begins(p *Period) int64 {
-	if s.Lasts == Never || p.From <= s.Lasts {
+	if s.Lasts == Never || p.From < s.Lasts {
 		return 0
 	}
 	const second = 1_000_000_000

