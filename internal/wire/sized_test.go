@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"testing"
 
